@@ -315,8 +315,8 @@ FAULTS = (
     Fault(
         "a number in brackets is not negative",
         "tables/value_format.py",
-        "_SAME.get(unit, unit), written.sign * value",
-        "_SAME.get(unit, unit), value",
+        "SAME_CURRENCY.get(unit, unit), written.sign * value",
+        "SAME_CURRENCY.get(unit, unit), value",
         "tables/test_value_format.py",
     ),
     # --- files --------------------------------------------------------------------------------

@@ -154,4 +154,5 @@ def diagnosis_of(evaluation: EvaluationData, time_limit: float) -> Diagnosis | N
         time_limit=time_limit,
         feature_names=evaluation.feature_names,
         row_numbers=part.numbers,
+        value_text=None if evaluation.encoder is None else evaluation.encoder.value_text,
     )

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from separatrix.tables.table import OPTIONS
+from separatrix.tables.table import FLAGS, OPTIONS
 
 __all__ = ["known_origin"]
 
@@ -134,6 +134,7 @@ _FORMS: dict[str, Form] = {
             **dict.fromkeys(("log", "spline", "polynomial", "interact"), _or_none(_list(_text))),
             "formula": _or_none(_text),
             **dict.fromkeys((*OPTIONS, "group", "time", "weight"), _or_none(_text)),
+            **dict.fromkeys(FLAGS, _or_none(_flag)),
         },
     ),
     "created": _text,

@@ -509,7 +509,11 @@ class TableOptions(LineOptions):
         last=True,
         metavar="ORDER",
     )
-
+    keep_levels: bool = option(
+        "Keep levels apart that differ only in case, accents, blanks or a full stop.",
+        bool,
+        last=True,
+    )
     ordered: Mapping[str, Sequence[str]] = option(
         "Read a column as numbers in the order of its levels, from the lowest; can be repeated.",
         Parsed("column=levels", _parse_order),

@@ -282,7 +282,7 @@ def _drops_missing_target(stored: StoredModel, options: Any) -> bool:
 # Of how a table was read in memory, what `scan` takes as well.
 PASSED_ON = (
     *("decimal", "date_format", "delimiter", "encoding", "unpacked_limit"),
-    *("ordered", "ignore_unusable"),
+    *("ordered", "ignore_unusable", "keep_levels"),
     *STRUCTURE,
 )
 

@@ -231,7 +231,8 @@ TEMPLATES: dict[str, str] = {
     "ranges_read": "column {column} holds ranges: read in the order {levels}, as 0 to {last}; keep "
     "them apart with {category}",
     "levels_merged": "column {column}: levels that differ in case, accents, blanks or a full stop "
-    "are read as one level ({shown}); keep them apart with {category}",
+    "are read as one level ({shown}); keep them apart with {category}, or with {kept} in all "
+    "columns",
     "levels_misspelled": "column {column}: levels may be misspelled and are kept apart: {shown}; "
     "correct the file where that is so",
     "list_read": "column {column} holds lists such as {example}: a column for each value "

@@ -148,7 +148,7 @@ def _reading(evaluation: EvaluationData, imports: _Imports) -> list[str]:
     if kinds:
         reading.append(f"kinds={_literal(kinds, imports)}")
     for name in OPTIONS:
-        if config.get(name) is not None:
+        if config.get(name) not in (None, False):
             reading.append(f"{name}={_literal(config[name], imports)}")
     if config.get("ordered"):
         reading.append(f"ordered={_literal(config['ordered'], imports)}")

@@ -139,7 +139,7 @@ def scan(
     **reading
         Other options of :func:`~separatrix.tables.read_table`: ``decimal``, ``date_format``,
         ``delimiter``, ``encoding``, ``unpacked_limit``, ``spellings``,
-        ``ignore_unusable``, ``ordered``.
+        ``ignore_unusable``, ``ordered``, ``keep_levels``.
 
     Returns
     -------

@@ -118,17 +118,17 @@ def coordinates(text: str) -> tuple[float, float] | None:
     return (one, two) if small <= 90.0 and large <= 180.0 else None
 
 
-def has_longitude_first(counts: Mapping[str, int]) -> bool:
-    """Whether the longitude is the first number of coordinates.
+def has_longitude_first(pairs: Mapping[str, tuple[float, float] | None]) -> bool:
+    """Whether the longitude is the first number of coordinates, which texts were read as.
 
     As it is in well-known text (``POINT``) and in brackets of GeoJSON, and where it is too large
     for a latitude.
     """
     first = False
-    for text in counts:
+    for text, found in pairs.items():
         if text[:1] == "[" or text[:5].upper() == "POINT":
             return True
-        if (found := coordinates(text)) is not None:
+        if found is not None:
             if abs(found[1]) > 90.0:
                 return False
             first |= abs(found[0]) > 90.0

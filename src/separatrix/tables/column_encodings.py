@@ -91,6 +91,8 @@ class Encoding:
     kind: str
     noun: tuple[str, str]
     name: Any
+    with_date = False
+    """Whether it is a part of a date that has features, which says where cells are missing."""
 
     @property
     @abstractmethod
@@ -99,6 +101,10 @@ class Encoding:
     @property
     def n_features(self) -> int:
         return len(self.feature_names)
+
+    def value_text(self, feature: int, value: float, settings: Settings) -> str:
+        """A value of one of the features in the units of the column."""
+        return f"{value:.6g}"
 
     def require_sound(self) -> None:
         """Raise ModelFileError unless this can have been fitted."""
@@ -168,11 +174,25 @@ class Number(Encoding):
         own = [self.name] if self.with_value else []
         return own + ([f"{self.name}=(missing)"] if self.with_missing else [])
 
+    def value_text(self, feature: int, value: float, settings: Settings) -> str:
+        if feature >= self.with_value:
+            return super().value_text(feature, value, settings)
+        if settings.standardise:
+            value = value * self.scale + self.mean
+        elif self.origin is not None:
+            value = value * self.scale + self.origin
+        if not self.date:
+            return super().value_text(feature, value, settings)
+        # Rounding may have left a day just below its first minute.
+        minute = np.datetime64(round(value * 1440.0), "m")
+        whole = minute == minute.astype("datetime64[D]")
+        return str(minute.astype("datetime64[D]") if whole else minute)
+
     def encode(self, table: Table, settings: Settings, notes: Remarks) -> Any:
         """The features, a sequence of arrays of shape (n_rows,)."""
         values, gone = self._numbers(table, notes)
         lost = 0 if gone is None else int(gone.sum())
-        if lost and not self.with_missing:
+        if lost and not (self.with_missing or self.with_date):
             fill, value = ("0", "") if settings.exact else ("the mean", f" ({self.mean:.6g})")
             where = f"column {quote(self.name)}: {lost:,} missing, none at fit"
             notes.add(
@@ -480,7 +500,7 @@ class Category(Encoding):
                 unseen = Counter(map(label_text, np.ma.getdata(column[new]).tolist()))
         # What a level that was not seen at fit, or is missing, is read as.
         other = "no level" if self.reference is None else f"the reference {quote(self.reference)}"
-        if not self.with_missing and gone.any():
+        if not (self.with_missing or self.with_date) and gone.any():
             notes.add(
                 "with missing values, none at fit, read as "
                 + ("no level" if self.reference is None else "the reference"),

@@ -19,6 +19,7 @@ from separatrix.tables.column_encodings import (
     PLACEHOLDERS,
     Alert,
     Arrays,
+    Encoding,
     Entries,
     Number,
     Settings,
@@ -216,6 +217,11 @@ class Curve(Number):
         if self.function == "log":
             return [f"log(1 + {name})" if self.zeros else f"log({name})", *missing]
         return [*(f"{self.function}({name})[{k}]" for k in range(1, self.degree + 1)), *missing]
+
+    def value_text(self, feature: int, value: float, settings: Settings) -> str:
+        if self.function == "log" and feature == 0 and settings.standardise:
+            value = value / float(self.mixing[0, 0]) + float(self.centre[0])
+        return Encoding.value_text(self, feature, value, settings)
 
     def _numbers(self, table: Table, notes: Remarks) -> tuple[Any, Any]:
         values, gone = super()._numbers(table, notes)

@@ -39,7 +39,12 @@ from separatrix.tables import column_encodings as kinds
 from separatrix.tables.column_alerts import ROW_NUMBERS, alert_about_columns, counts_rows
 from separatrix.tables.column_parts import source_of, with_parts
 from separatrix.tables.curves import Curve
-from separatrix.tables.date_parts import repeats_its_date, with_date_parts, without_parts_of
+from separatrix.tables.date_parts import (
+    part_of,
+    repeats_its_date,
+    with_date_parts,
+    without_parts_of,
+)
 from separatrix.tables.formulas import terms_of
 from separatrix.tables.matrices import as_csr, dense_rows, sparse_rows
 from separatrix.tables.placeholders import of_column, read_as_missing
@@ -331,6 +336,8 @@ class Encoder:
         encodings: list[kinds.Encoding] = []
         faults, terms = Faults(), self.terms or Terms()
         terms.require_columns(names, source)
+        # Of dates that have a feature for missing cells, how many cells are missing.
+        missing_dates: dict[str, int] = {}
         for name in names:
             if name in spellings and spellings[name].parts:
                 continue  # its parts have features
@@ -341,6 +348,10 @@ class Encoder:
                     self.left_out_ += [name] if name not in terms.columns else []
                     continue
                 facts = facts_of(name)
+                date = part_of(name) if facts.derived else None
+                if date is not None and missing_dates.get(date[0]) == facts.n_missing:
+                    # The feature of the date says as much of its parts.
+                    facts = replace(facts, n_missing=0)
                 if (
                     facts.derived
                     and not facts.overridden
@@ -351,7 +362,10 @@ class Encoder:
                     continue
                 try:
                     for factor in chosen:
-                        encodings.append(learned(factor, facts, self._settings, self._alert))
+                        own = learned(factor, facts, self._settings, self._alert)
+                        encodings.append(own)
+                        if isinstance(own, kinds.Number) and own.date and own.with_missing:
+                            missing_dates[name] = facts.n_missing
                 except kinds.Unusable as fault:
                     self.left_out_.append(name)
                     # What never varies is not worth a word of what nobody wrote.
@@ -480,6 +494,10 @@ class Encoder:
             if isinstance(one, kinds.Category) and one.reference is not None
         }
         columns_of = self.column_encodings
+        dates = {one.name for one in columns_of if isinstance(one, kinds.Number) and one.date}
+        for one in columns_of:
+            date = part_of(one.name)
+            one.with_date = date is not None and date[0] in dates
         self.kinds_ = {one.name: one.kind for one in columns_of}
         numbers = [one for one in columns_of if isinstance(one, kinds.Number)]
         self.placeholders_ = {one.name: one.placeholders for one in numbers if one.placeholders}
@@ -539,6 +557,31 @@ class Encoder:
         """The table with the parts of its dates, and of its columns with several values."""
         table = with_date_parts(with_parts(table, self.spellings_), self.kinds_)
         return without_parts_of(table, self.placeholders_)
+
+    def value_text(self, feature: int, value: float) -> str:
+        """A value of a feature in the units of its column, as a text; a day of a date.
+
+        Parameters
+        ----------
+        feature : int
+            Its place among ``feature_names_``.
+        value : float
+            As the matrix has it.
+
+        Examples
+        --------
+        >>> from separatrix.tables import Encoder, Table
+        >>> encoder = Encoder()
+        >>> X = encoder.fit_transform(Table.from_columns({"cm": [150.0, 170.0, 190.0]}))
+        >>> encoder.value_text(0, X[2, 0])
+        '190'
+        """
+        place = self._kept[feature]
+        for one in self.encodings:
+            if place < one.n_features:
+                return one.value_text(place, value, self._settings)
+            place -= one.n_features
+        raise IndexError(f"there is no feature {feature}")
 
     def missing_cells(self, table: Table, name: str) -> np.ndarray:
         """A boolean array: the cells of a column that count as missing, placeholders included."""

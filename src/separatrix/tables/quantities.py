@@ -216,7 +216,7 @@ def _iso(text: str) -> float | None:
     return -seconds if found["sign"] == "-" else seconds
 
 
-def _pairs(text: str) -> tuple[float, list[tuple[str, str]]] | None:
+def _pairs(text: str) -> _Pairs | None:
     """The sign, and the numbers and units that a text is made of, as they are written."""
     sign, at = (-1.0, 1) if text[:1] and text[0] in _MINUS else (1.0, int(text[:1] == "+"))
     text = text[at:].strip()
@@ -257,7 +257,14 @@ def measure(text: str, unit: str, numeral: Numeral, pair: str = "") -> float | N
         special = _clock(text, pair) if ":" in text else _iso(text) if "P" in text[:2] else None
         if special is not None:
             return special
-    found = _pairs(text)
+    return _sum(_pairs(text), unit, numeral)
+
+
+_Pairs = tuple[float, list[tuple[str, str]]]
+
+
+def _sum(found: _Pairs | None, unit: str, numeral: Numeral) -> float | None:
+    """What the numbers and units of a text are together in one unit; None for no measure of it."""
     if found is None:
         return None
     sign, pairs = found
@@ -281,12 +288,13 @@ def units_of(text: str) -> list[str]:
 
 def find_measure(
     values: Mapping[str, int], numeral: Numeral, *, insisted: bool = False
-) -> tuple[str, str, int] | None:
-    """The unit of a column of measures, the parts of its clocks, and in how many rows it holds.
+) -> tuple[str, str, int, dict[str, float | None]] | None:
+    """The unit of a column of measures, the parts of its clocks, its rows, and what texts mean.
 
     None where all have one unit or none, so that they are plain numbers with a unit.
     """
     units: Counter[str] = Counter()
+    apart: dict[str, _Pairs | None] = {}
     clocks = pairs_of_clock = several = 0
     for text, n in values.items():
         clock = _CLOCK.fullmatch(text) if ":" in text else None
@@ -295,9 +303,11 @@ def find_measure(
         elif clock is not None or ("P" in text[:2] and _iso(text) is not None):
             clocks += n
         else:
-            own = units_of(text)
-            several += n * (len(own) > 1)
-            units.update(dict.fromkeys(own, n))
+            apart[text] = found = _pairs(text)
+            if found is not None:
+                several += n * (len(found[1]) > 1)
+                for unit in {unit for _, unit in found[1]}:
+                    units[unit] += n
     pair = "m:ss" if clocks and pairs_of_clock else "h:mm" if insisted and pairs_of_clock else ""
     if clocks or pair:
         base = _SECOND
@@ -305,8 +315,14 @@ def find_measure(
         base = _base(units)
     else:
         return None
-    meant = sum(n for t, n in values.items() if measure(t, base, numeral, pair) is not None)
-    return (base, pair, meant) if meant else None
+    known = {
+        text: _sum(apart[text], base, numeral)
+        if text in apart
+        else measure(text, base, numeral, pair)
+        for text in values
+    }
+    meant = sum(n for text, n in values.items() if known[text] is not None)
+    return (base, pair, meant, known) if meant else None
 
 
 def _base(units: Counter[str]) -> str:

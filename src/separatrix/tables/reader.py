@@ -139,6 +139,7 @@ def read_table(
     skip_rows: int | str | None = None,
     footer: int | str | None = None,
     sheet: str | None = None,
+    keep_levels: bool | None = None,
 ) -> Table:
     """Read a table and find what its columns are.
 
@@ -203,6 +204,10 @@ def read_table(
     sheet : str, optional
         The sheet of a workbook, or the table of a database, as behind two colons. By default the
         only sheet that holds a table, or the only one of them with the columns `needed`.
+    keep_levels : bool, optional
+        Whether levels stay apart that differ only in case, accents, blanks or a full stop, and
+        words for true and false that are spelled in several ways. By default they are one level,
+        with a note.
 
     Returns
     -------
@@ -243,6 +248,7 @@ def read_table(
         skip_rows=skip_rows,
         footer=footer,
         sheet=sheet,
+        keep_levels=keep_levels,
     )
     name = os.fspath(source)
     if name == "-":
@@ -336,6 +342,7 @@ def _read_options(
     skip_rows: int | str | None = None,
     footer: int | str | None = None,
     sheet: str | None = None,
+    keep_levels: bool | None = None,
     **others: Any,
 ) -> _ReadOptions:
     missing = given_marks(missing)
@@ -353,6 +360,7 @@ def _read_options(
         target,
         ordered=frozenset(ordered or {}),
         missing=mark_numbers(marks),
+        keep_levels=bool(keep_levels),
     )
     return _ReadOptions(
         marks,

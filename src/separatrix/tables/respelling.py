@@ -85,6 +85,8 @@ class Reading:
         Columns whose levels the caller has put in order, none of whose cells may be lost.
     missing : tuple of float
         Numbers that stand for missing values.
+    keep_levels : bool
+        Whether levels that are spelled in several ways stay apart.
     """
 
     decimal: str | None = None
@@ -96,6 +98,7 @@ class Reading:
     only_known: bool = False
     ordered: frozenset[str] = frozenset()
     missing: tuple[float, ...] = ()
+    keep_levels: bool = False
 
 
 def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Table:
@@ -148,6 +151,7 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
             order=reading.order,
             comma=reading.comma,
             insisted=kind,
+            keep_levels=reading.keep_levels,
         )
         if found is None:
             if kind is not None:
@@ -433,6 +437,7 @@ class _Columns:
                 column=quote(name),
                 shown="; ".join(shown[:3]) + (f"; {len(shown) - 3:,} more" if shown[3:] else ""),
                 category=Setting("kinds", (name, "category")),
+                kept=Setting("keep_levels", True),
             ),
         )
 

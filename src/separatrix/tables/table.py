@@ -35,8 +35,15 @@ KINDS: tuple[str, ...] = ("number", "date", "category", "text", "ignore")
 STRUCTURE = ("header", "skip_rows", "footer", "sheet")
 """Those of :data:`OPTIONS` that say where a table lies in one file, and so of no other."""
 
-OPTIONS = ("decimal", "date_format", "delimiter", "encoding", "sql", "unpacked_limit", *STRUCTURE)
-"""Parameters of :func:`read_table` that say how a source is written, texts or None."""
+FLAGS = ("keep_levels",)
+"""Those of :data:`OPTIONS` that are true or false; the others are texts or None."""
+
+OPTIONS = (
+    *("decimal", "date_format", "delimiter", "encoding", "sql", "unpacked_limit"),
+    *FLAGS,
+    *STRUCTURE,
+)
+"""Parameters of :func:`read_table` that say how a source is written."""
 
 # Beyond what str.strip takes off: a byte order mark that ended up inside the file.
 BLANKS = " \t\r\n\f\v\u00a0\ufeff"

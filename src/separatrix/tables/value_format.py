@@ -11,21 +11,22 @@ later tables are read by it.
 ``05/09/2025``, ``2025-09-05``, ``05.09.25``, ``5-Sep-2025``, ``September 5, 2025``, with or without
 a time of day.  A number that begins with a zero, such as ``00731``, is a code and no number.
 
-Durations, quantities in several units, shares and angles are numbers, too
-(:mod:`~separatrix.tables.quantities`); lists, coordinates and amounts in several currencies are
-taken apart (:mod:`~separatrix.tables.cell_parts`), and levels that are spelled in several ways are
-one (:mod:`~separatrix.tables.level_spellings`).
+Single numbers are read in :mod:`~separatrix.tables.written_numbers`, and dates in
+:mod:`~separatrix.tables.written_dates`.  Durations, quantities in several units, shares and angles
+are numbers, too (:mod:`~separatrix.tables.quantities`); lists, coordinates and amounts in several
+currencies are taken apart (:mod:`~separatrix.tables.cell_parts`), and levels that are spelled in
+several ways are one (:mod:`~separatrix.tables.level_spellings`).
 """
 
 from __future__ import annotations
 
-import datetime
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from heapq import nlargest
 from typing import Any
 
 from separatrix.exceptions import DataError
@@ -33,6 +34,17 @@ from separatrix.messages import Message
 from separatrix.tables import cell_parts as parts
 from separatrix.tables import quantities
 from separatrix.tables.level_spellings import Spellings, merged_levels
+from separatrix.tables.written_dates import DATE_ORDERS, DATES, days_since_epoch
+from separatrix.tables.written_numbers import (
+    CURRENCIES,
+    MAGNITUDES,
+    NUMBER,
+    SAME_CURRENCY,
+    Written,
+    split_magnitude,
+    taken_apart,
+    unsigned,
+)
 
 __all__ = ["DATE_ORDERS", "Found", "ValueFormat", "find_spelling", "is_placeholder_word"]
 
@@ -44,9 +56,6 @@ _MEANT_BUT_FOR_WORDS, _FEW_WORDS = 0.9, 2
 _FEWEST = 20
 # Amounts of a currency that fewer rows have are slips.
 _FEWEST_AMOUNTS = 5
-
-DATE_ORDERS = ("year-first", "day-first", "month-first")
-"""Orders of day, month and year."""
 
 # What stands where there is no value.  In a column of words some of these are levels.
 _NO_VALUE = frozenset(
@@ -125,213 +134,6 @@ def is_placeholder_word(text: str) -> bool:
     return text.lower() in _NO_VALUE - _CLASSES
 
 
-# ------------------------------------------------------------------------------------- numbers
-
-_SIGNS = "$€£¥₹₩₽₺₫₪฿₴₦₱¢₿"
-_CODES = (
-    "USD EUR GBP CHF JPY CNY RMB INR AUD CAD NZD SEK NOK DKK PLN CZK HUF BRL MXN ZAR KRW RUB TRY "
-    "SGD HKD ILS THB kr zł Kč Ft Rs Fr R$ US$ A$ C$"
-)
-_CURRENCY = "|".join(
-    re.escape(code) + r"\.?" * code[-1].isalpha()
-    for code in sorted([*_CODES.split(), *_SIGNS], key=len)[::-1]
-)
-_MINUS = "−–-"
-_NUMBER = re.compile(
-    rf"""(?P<open>\()?\s*
-    (?P<sign>[+{_MINUS}])?\s*
-    (?P<before>{_CURRENCY})?\s*
-    (?P<inner>[+{_MINUS}])?\s*
-    (?P<body>[0-9][0-9.,'’\u00a0\u202f\u2009 ]*|[.,][0-9]+)
-    (?P<exponent>[eE][+-]?\d{{1,3}})?
-    \s*(?P<after>%|‰|°\ ?[CFK]?|{_CURRENCY}|[^\W\d_]{{1,7}}[²³]?(?:/[^\W\d_]{{1,5}}[²³]?)?)?
-    \s*(?P<trailing>[{_MINUS}])?\s*(?P<close>\))?\s*(?P<outer>%)?""",
-    re.VERBOSE,
-)
-_MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "mn": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9}
-# Marks between groups of digits, by the decimal mark.
-_GROUPS = {".": ",'’\u00a0\u202f\u2009 ", ",": ".'’\u00a0\u202f\u2009 "}
-
-
-@dataclass(frozen=True)
-class _Written:
-    """What a text that looks like a number is made of."""
-
-    sign: float
-    body: str
-    exponent: str
-    unit: str
-
-
-def _taken_apart(text: str) -> _Written | None:
-    found = _NUMBER.fullmatch(text)
-    if found is None:
-        return None
-    opening, sign, before, inner, body, exponent, after, trailing, closing, outer = found.groups()
-    signs = [mark for mark in (sign, inner, trailing) if mark]
-    bracketed = bool(opening)
-    if bracketed != bool(closing) or len(signs) + bracketed > 1:
-        return None
-    units = [unit.rstrip(".") for unit in (before, after, outer) if unit]
-    if len(units) > 1:
-        # $1.2M has a currency and a magnitude; two units are none.
-        if len(units) > 2 or units[1] not in _MAGNITUDES:
-            return None
-        units = ["".join(units)]
-    negative = bracketed or any(sign in _MINUS for sign in signs)
-    return _Written(
-        -1.0 if negative else 1.0,
-        body.strip(),
-        exponent or "",
-        units[0] if units else "",
-    )
-
-
-def _split_magnitude(unit: str) -> tuple[str, str]:
-    """A unit without its magnitude, and the magnitude."""
-    if not unit or unit[-1] not in "onkKMB":
-        return unit, ""
-    for magnitude in ("Mio", "mn", "bn", "k", "K", "M", "B"):
-        if unit == magnitude:
-            return "", magnitude
-        if unit.endswith(magnitude) and unit[: -len(magnitude)].rstrip() in _CURRENCIES:
-            return unit[: -len(magnitude)], magnitude
-    return unit, ""
-
-
-_CURRENCIES = frozenset([*_CODES.split(), *_SIGNS])
-# Codes and signs of one currency.
-_SAME = {"EUR": "€", "USD": "$", "US$": "$", "GBP": "£", "JPY": "¥", "INR": "₹", "KRW": "₩"}
-
-
-def _unsigned(body: str, decimal: str) -> float | None:
-    """The number that digits and marks spell under a decimal mark, or None."""
-    whole, point, fraction = body.partition(decimal)
-    if (point and not fraction.isascii()) or (fraction and not fraction.isdigit()):
-        return None
-    marks = set() if whole.isdigit() else {mark for mark in whole if not mark.isdigit()}
-    if len(marks) > 1 or not marks <= set(_GROUPS[decimal]):
-        return None
-    digits = whole
-    if marks:
-        mark = marks.pop()
-        first, *others = whole.split(mark)
-        *middle, last = others
-        # Numbers of India have groups of two digits, but for the last one.
-        sizes = (2, 3) if mark == "," else (3,)
-        if (
-            not 1 <= len(first) <= 3
-            or first.startswith("0")
-            or len(last) != 3
-            or any(len(group) not in sizes for group in middle)
-        ):
-            return None
-        digits = "".join([first, *others])
-    if len(digits) > 1 and digits.startswith("0"):
-        return None
-    if not digits and not fraction:
-        return None
-    return float(f"{digits or '0'}.{fraction or '0'}")
-
-
-# --------------------------------------------------------------------------------------- dates
-
-_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_FULL = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
-_MONTH = "|".join([*_FULL, "sept", *_MONTHS])
-_DAY_NAMES = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+)?"
-_TIME = (
-    r"(?:(?:[T\s]|,\s*)\s*(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:[.,]\d+)?))?"
-    r"\s*(?P<half>[ap]\.?m\.?)?\s*(?P<zone>Z|UTC|GMT|[+-]\d{2}:?\d{2})?)?"
-)
-_DATES = tuple(
-    re.compile(_DAY_NAMES + pattern + _TIME, re.IGNORECASE | re.ASCII)
-    for pattern in (
-        r"(?P<a>\d{1,4})(?P<mark>[/.-])(?P<b>\d{1,2})(?P=mark)(?P<c>\d{2,4})",
-        rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[\s/.-]*(?P<month>{_MONTH})\.?[\s/.,-]*(?P<year>\d{{4}}|\d{{2}})",
-        rf"(?P<month>{_MONTH})\.?\s*(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})",
-        rf"(?P<year>\d{{4}})[\s/.-](?P<month>{_MONTH})\.?[\s/.-](?P<day>\d{{1,2}})",
-    )
-)
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
-
-
-def _days(text: str, order: str) -> float | None:
-    """Days since 1970-01-01 of a date that is written in an order, or None."""
-    if order not in DATE_ORDERS:
-        try:
-            moment = datetime.datetime.strptime(text, order)
-        except ValueError:
-            return None
-        if moment.tzinfo is not None:
-            moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
-        return (moment - datetime.datetime(1970, 1, 1)) / datetime.timedelta(days=1)
-    for pattern in _DATES:
-        found = pattern.fullmatch(text)
-        if found is not None:
-            break
-    else:
-        return None
-    part = found.groupdict()
-    if "a" in part:
-        a, b, c = part["a"], part["b"], part["c"]
-        year, month, day = {
-            "year-first": (a, b, c),
-            "day-first": (c, b, a),
-            "month-first": (c, a, b),
-        }[order]
-        if len(year) == 3 or len(day) > 2 or len(month) > 2:
-            return None
-        if order == "year-first" and len(year) != 4:
-            return None
-        month_number = int(month)
-    else:
-        year, day = part["year"], part["day"]
-        month_number = _MONTHS.index(part["month"][:3].lower()) + 1
-    number = int(year)
-    if len(year) <= 2:
-        # As POSIX has it.
-        number += 1900 if number >= 69 else 2000
-    try:
-        days = datetime.date(number, month_number, int(day)).toordinal() - _EPOCH
-    except ValueError:
-        return None
-    return None if (time := _time_of_day(part)) is None else days + time
-
-
-def _time_of_day(part: Mapping[str, str | None]) -> float | None:
-    """A share of a day, or None where there is no such time."""
-    if part["hour"] is None:
-        return 0.0
-    hour, minute = int(part["hour"]), int(part["minute"] or 0)
-    second = float((part["second"] or "0").replace(",", "."))
-    if half := part["half"]:
-        if not 1 <= hour <= 12:
-            return None
-        hour = hour % 12 + (12 if half[0] in "pP" else 0)
-    if hour > 23 or minute > 59 or second >= 61.0:
-        return None
-    seconds = 3600.0 * hour + 60.0 * minute + second
-    zone = part["zone"] or ""
-    if zone[:1] in ("+", "-"):
-        ahead = 3600.0 * int(zone[1:3]) + 60.0 * int(zone[-2:])
-        seconds -= ahead if zone[0] == "+" else -ahead
-    return seconds / 86_400.0
-
-
 # ------------------------------------------------------------------------------- truth values
 
 _TRUTH = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off"), ("1", "0"))
@@ -403,7 +205,7 @@ class ValueFormat:
         20336.0
         """
         if self.kind == "date":
-            return _days(text, self.order)
+            return days_since_epoch(text, self.order)
         if self.kind == "ordered":
             return float(self.words.index(text)) if text in self.words else None
         if self.kind == "measure":
@@ -413,7 +215,7 @@ class ValueFormat:
         if self.kind == "angle":
             return quantities.angle(text)
         unit, value = self.amount(text) or ("", None)
-        if value is None or unit in ("", _SAME.get(self.unit, self.unit)):
+        if value is None or unit in ("", SAME_CURRENCY.get(self.unit, self.unit)):
             return value
         # Later tables may have other units than that of the fit.
         by = quantities.conversion(unit, self.unit)
@@ -424,19 +226,19 @@ class ValueFormat:
 
         Currencies that have a sign are called by it.
         """
-        written = _taken_apart(text)
+        written = taken_apart(text)
         return None if written is None else self._amount(written)
 
-    def _amount(self, written: _Written) -> tuple[str, float] | None:
-        unit, magnitude = _split_magnitude(written.unit) if self.magnitudes else (written.unit, "")
-        value = _unsigned(written.body, self.decimal)
+    def _amount(self, written: Written) -> tuple[str, float] | None:
+        unit, magnitude = split_magnitude(written.unit) if self.magnitudes else (written.unit, "")
+        value = unsigned(written.body, self.decimal)
         if value is None:
             return None
         value = float(f"{value!r}{written.exponent}") if written.exponent else value
-        return _SAME.get(unit, unit), written.sign * value * _MAGNITUDES.get(magnitude, 1.0)
+        return SAME_CURRENCY.get(unit, unit), written.sign * value * MAGNITUDES.get(magnitude, 1.0)
 
     def _numeral(self, body: str) -> float | None:
-        return _unsigned(body, self.decimal)
+        return unsigned(body, self.decimal)
 
     def reads(self, text: str) -> bool:
         """Whether a text is one of those that are written so."""
@@ -476,10 +278,13 @@ class ValueFormat:
             return tuple(float(word in own) for word in self.words)
         if self.kind == "coordinates":
             return parts.coordinates(text)
-        unit, value = self.amount(text) or ("", None)
-        if value is None or unit not in self.words:
+        return self.spread(self.amount(text))
+
+    def spread(self, amount: tuple[str, float] | None) -> tuple[float, ...] | None:
+        """The number of an amount in the column of its currency, NaN in others."""
+        if amount is None or amount[0] not in self.words:
             return None
-        return tuple(value if unit == word else math.nan for word in self.words)
+        return tuple(amount[1] if amount[0] == word else math.nan for word in self.words)
 
     def state(self) -> dict[str, Any]:
         """Whatever differs from the usual, for a file."""
@@ -562,6 +367,7 @@ def find_spelling(
     order: str | None = None,
     comma: bool = False,
     insisted: str | None = None,
+    keep_levels: bool = False,
 ) -> Found | None:
     """How the values of a column of strings are written, where they mean more than words.
 
@@ -577,6 +383,8 @@ def find_spelling(
         Whether a decimal comma is the likelier of two readings.
     insisted : {"number", "date"}, optional
         A kind that the column is to have, whatever the share of its values.
+    keep_levels : bool
+        Whether levels that are spelled in several ways stay apart.
 
     Returns
     -------
@@ -601,7 +409,7 @@ def find_spelling(
     # Most columns of words show in a few values that they are no numbers.
     some = list(values)[:: max(1, len(values) // 200)]
     likely = sum(_looks_countable(text, order) for text in some)
-    words = partial(_of_words, values, marks, total, decimal, comma)
+    words = partial(_of_words, values, marks, total, decimal, comma, keep_levels)
     if insisted is None and likely < 0.5 * len(some):
         return words()
     found = [
@@ -611,8 +419,8 @@ def find_spelling(
     ]
     if not found:
         return words()
-    spelling, meant, ambiguous = max(found, key=lambda one: one[1])
-    numbers = {text: spelling.number(text) for text in values}
+    spelling, meant, ambiguous, known = max(found, key=lambda one: one[1])
+    numbers = {text: known[text] if text in known else spelling.number(text) for text in values}
     strays = sorted(
         (text for text, number in numbers.items() if number is None), key=lambda t: -values[t]
     )
@@ -657,51 +465,71 @@ def _is_code(text: str) -> bool:
 
 def _looks_countable(text: str, order: str | None) -> bool:
     return any(c.isdigit() for c in text) and (
-        _NUMBER.fullmatch(text) is not None
+        NUMBER.fullmatch(text) is not None
         or _looks_like_date(text, order)
         or quantities.is_quantity_text(text)
     )
 
 
 def _looks_like_date(text: str, order: str | None) -> bool:
-    return (order is not None and _days(text, order) is not None) or any(
-        pattern.fullmatch(text) is not None for pattern in _DATES
+    return (order is not None and days_since_epoch(text, order) is not None) or any(
+        pattern.fullmatch(text) is not None for pattern in DATES
     )
 
 
-def _numbers(
-    values: Mapping[str, int], decimal: str | None, comma: bool
-) -> tuple[ValueFormat, int, str] | None:
-    """The best spelling of numbers, in how many rows it holds, and a doubtful text."""
-    written = {text: one for text in values if (one := _taken_apart(text)) is not None}
+_Read = tuple[ValueFormat, float, str, Mapping[str, Any]]
+"""A spelling, in how many rows it holds, a doubtful text, and what texts were read as so far."""
+
+# How many of the texts of a column are looked at first: the most frequent ones, and others.
+_FREQUENT_FIRST, _OTHERS_FIRST = 20, 200
+# Of these a larger share must be meant before all are read.
+_LIKELY = 0.8
+
+
+def _some_of(values: Mapping[str, int]) -> Mapping[str, float]:
+    """Texts that stand for all of a column, and in how many rows those are that each stands for."""
+    if len(values) <= _FREQUENT_FIRST + _OTHERS_FIRST:
+        return values
+    frequent = nlargest(_FREQUENT_FIRST, values, key=values.__getitem__)
+    few: dict[str, float] = {text: values[text] for text in frequent}
+    others = [text for text in values if text not in few]
+    some = others[:: len(others) // _OTHERS_FIRST]
+    rows = sum(values.values()) - sum(few.values())
+    each = rows / sum(values[text] for text in some)
+    few.update((text, each * values[text]) for text in some)
+    return few
+
+
+def _numbers(values: Mapping[str, float], marks: Sequence[str], comma: bool) -> _Read | None:
+    """The best spelling of numbers with one of some decimal marks."""
+    written = {text: one for text in values if (one := taken_apart(text)) is not None}
     if not written:
         return None
-    units: Counter[str] = Counter()
-    magnitudes: Counter[str] = Counter()
+    whole: dict[str, float] = {}
     for text, one in written.items():
-        unit, magnitude = _split_magnitude(one.unit)
-        units[unit] += values[text]
-        magnitudes[magnitude] += values[text]
+        whole[one.unit] = whole.get(one.unit, 0) + values[text]
+    units = whole
     # One magnitude on every value is a unit like others.
-    multiply = len(magnitudes) > 1 and bool(set(magnitudes) - {""})
-    if not multiply:
-        units = Counter()
-        for text, one in written.items():
-            units[one.unit] += values[text]
-    for unit in [unit for unit in units if _SAME.get(unit) in units]:
-        units[_SAME[unit]] += units.pop(unit)
+    magnitudes = {split_magnitude(unit)[1] for unit in whole}
+    multiply = len(magnitudes) > 1
+    if multiply:
+        units = {}
+        for unit, n in whole.items():
+            bare = split_magnitude(unit)[0]
+            units[bare] = units.get(bare, 0) + n
+    for unit in [unit for unit in units if SAME_CURRENCY.get(unit) in units]:
+        units[SAME_CURRENCY[unit]] += units.pop(unit)
     # Letters beside a few of the numbers are slips (12O) and no unit.
     known = sum(units.values())
     named = [
         unit
-        for unit, n in units.most_common()
-        if unit and (unit in _CURRENCIES or not unit[0].isalpha() or 2 * n >= known)
+        for unit, n in sorted(units.items(), key=lambda one: -one[1])
+        if unit and (unit in CURRENCIES or not unit[0].isalpha() or 2 * n >= known)
     ]
     base = ValueFormat("number", unit=named[0] if named else "", magnitudes=multiply)
-    marks = (decimal,) if decimal is not None else (".", ",")
     candidates = [replace(base, decimal=mark) for mark in marks]
     # Without those in other units, which are converted if all of the column's can be.
-    own = {"", base.unit, _SAME.get(base.unit, base.unit)}
+    own = {"", base.unit, SAME_CURRENCY.get(base.unit, base.unit)}
     each = [
         {text: value for text, parted in written.items()
          for unit, value in [one._amount(parted) or ("", None)] if unit in own}
@@ -717,7 +545,7 @@ def _numbers(
     if len(candidates) == 2 and meant[0] == meant[1]:
         by_point, by_comma = each
         ambiguous = next((text for text in written if by_point.get(text) != by_comma.get(text)), "")
-    return candidates[best], meant[best], ambiguous
+    return candidates[best], meant[best], ambiguous, each[best]
 
 
 def _kinds_of(
@@ -727,37 +555,52 @@ def _kinds_of(
     order: str | None,
     comma: bool,
     insisted: str | None,
-) -> Iterator[tuple[ValueFormat, int, str] | None]:
+) -> Iterator[_Read | None]:
     """Yield what a column may hold, and in how many rows: what half of some texts look like."""
 
     def likely(looks: Callable[[str], Any]) -> bool:
         return insisted is not None or 2 * sum(bool(looks(text)) for text in some) >= len(some)
 
-    # Most columns in several units show it in a few texts.
-    few = {text: values[text] for text in (*some, max(values, key=values.__getitem__))}
-    if likely(_NUMBER.fullmatch):
-        found = _numbers(few, decimal, comma)
-        if insisted is not None or (found is not None and 2 * found[1] >= sum(few.values())):
-            yield _numbers(values, decimal, comma)
+    few = _some_of(values)
+    least = _LIKELY * sum(few.values())
+
+    def plausible(names: Sequence[str], read: Callable[[str], _Read | None]) -> Sequence[str]:
+        """Those in which a few texts are read; most columns show in these what they are not."""
+        if insisted is not None:
+            return names
+        return [name for name in names if (found := read(name)) and found[1] >= least]
+
+    if likely(NUMBER.fullmatch):
+        marks = plausible(
+            (".", ",") if decimal is None else (decimal,),
+            lambda mark: _numbers(few, [mark], comma),
+        )
+        if marks:
+            yield _numbers(values, marks, comma)
     if insisted != "number" and likely(lambda text: _looks_like_date(text, order)):
-        yield _dates(values, order)
+        orders = plausible(
+            DATE_ORDERS if order is None else (order,), lambda one: _dates(few, [one])
+        )
+        if orders:
+            yield _dates(values, orders)
     if insisted == "date" or not likely(quantities.is_quantity_text):
         return
     # The mark of the fraction matters where there is one.
-    marks = (decimal,) if decimal is not None else (",", ".") if comma else (".", ",")
+    tried = (decimal,) if decimal is not None else (",", ".") if comma else (".", ",")
     if not any("," in text or "." in text for text in values):
-        marks = marks[:1]
-    for mark in marks:
-        numeral = partial(_unsigned, decimal=mark)
+        tried = tried[:1]
+    for mark in tried:
+        numeral = partial(unsigned, decimal=mark)
         measured = quantities.find_measure(values, numeral, insisted=insisted is not None)
         if measured is not None:
-            unit, pair, meant = measured
-            yield ValueFormat("measure", mark, unit, order=pair), meant, ""
+            unit, pair, meant, known = measured
+            yield ValueFormat("measure", mark, unit, order=pair), meant, "", known
         kinds = ["share"] if insisted or quantities.is_share(values) else []
         for kind in [*kinds, *(["angle"] if likely(quantities.angle) else [])]:
             one = ValueFormat(kind, mark)
-            meant = sum(n for text, n in values.items() if one.number(text) is not None)
-            yield (one, meant, "") if meant else None
+            known = {text: one.number(text) for text in values}
+            meant = sum(n for text, n in values.items() if known[text] is not None)
+            yield (one, meant, "", known) if meant else None
 
 
 def _of_words(
@@ -766,20 +609,21 @@ def _of_words(
     total: int,
     decimal: str | None,
     comma: bool,
+    keep_levels: bool,
 ) -> Found | None:
     """The format of a column that holds no numbers, or None."""
-    if (truth := _truth(values, marks, total)) is not None:
+    if not keep_levels and (truth := _truth(values, marks, total)) is not None:
         return truth
-    candidates: list[ValueFormat] = []
+    candidates: list[tuple[ValueFormat, Mapping[str, Any]]] = []
     some = list(values)[:: max(1, len(values) // 200)]
     if 2 * sum(any(map(str.isdigit, text)) for text in some) >= len(some):
         mark = decimal or ("," if comma else ".")
         candidates += _in_digits(values, some, mark)
     separated = any(mark in text for mark in parts.SEPARATORS for text in some)
     if separated and not candidates and (listed := parts.find_list(values)) is not None:
-        candidates.append(ValueFormat("list", unit=listed[0], words=listed[1]))
-    for one in candidates:
-        read = {text: one.apart(text) if one.parts else one.number(text) for text in values}
+        one = ValueFormat("list", unit=listed[0], words=listed[1])
+        candidates.append((one, {text: one.apart(text) for text in values}))
+    for one, read in candidates:
         strays = sorted((t for t in values if read[t] is None), key=lambda t: (-values[t], t))
         n_strays = sum(values[text] for text in strays)
         if total >= _FEWEST and total - n_strays >= MEANT * total:
@@ -787,8 +631,7 @@ def _of_words(
             # Of lists one that has several values.
             example = next((text for text in there if one.unit in text), there[0])
             return Found(one, example, "", tuple(strays), n_strays, marks, numbers=read)
-    names = merged_levels({**values, **marks} if marks else values)
-    if not names:
+    if keep_levels or not (names := merged_levels({**values, **marks} if marks else values)):
         return None
     merged = {text: name for text, name in names.items() if text != name}
     return Found(
@@ -797,36 +640,46 @@ def _of_words(
     )  # fmt: skip
 
 
-def _in_digits(values: Mapping[str, int], some: Sequence[str], mark: str) -> Iterator[ValueFormat]:
+def _in_digits(
+    values: Mapping[str, int], some: Sequence[str], mark: str
+) -> Iterator[tuple[ValueFormat, Mapping[str, Any]]]:
     """Yield what texts with digits may be that are no numbers: ranges, coordinates, amounts."""
     levels = [*values] if 2 * len(values) <= sum(values.values()) else []
-    ranges = quantities.ordered_ranges(levels, partial(_unsigned, decimal=mark))
+    ranges = quantities.ordered_ranges(levels, partial(unsigned, decimal=mark))
     if ranges:
-        yield ValueFormat("ordered", words=ranges)
+        one = ValueFormat("ordered", words=ranges)
+        yield one, {text: one.number(text) for text in values}
     if sum(parts.coordinates(text) is not None for text in some) >= MEANT * len(some):
-        first = parts.has_longitude_first(values)
-        yield ValueFormat("coordinates", words=parts.COORDINATES[:: -1 if first else 1])
+        pairs = {text: parts.coordinates(text) for text in values}
+        first = parts.has_longitude_first(pairs)
+        yield ValueFormat("coordinates", words=parts.COORDINATES[:: -1 if first else 1]), pairs
     if (currencies := _currencies(values, some, mark)) is not None:
         yield currencies
 
 
-def _currencies(values: Mapping[str, int], some: Sequence[str], mark: str) -> ValueFormat | None:
-    """How amounts in several currencies are written; None for other columns."""
-    written = [one for text in some if (one := _taken_apart(text)) is not None]
+def _currencies(
+    values: Mapping[str, int], some: Sequence[str], mark: str
+) -> tuple[ValueFormat, Mapping[str, Any]] | None:
+    """How amounts in several currencies are written, and read; None for other columns."""
+    written = [one for text in some if (one := taken_apart(text)) is not None]
     if len(written) < MEANT * len(some) or len({one.unit for one in written}) < 2:
         return None
     amounts = ValueFormat("amounts", mark, magnitudes=True)
+    read = {text: amounts.amount(text) for text in values}
     rows: Counter[str] = Counter()
-    for text, n in values.items():
-        unit, value = amounts.amount(text) or ("", None)
-        rows[unit] += n * (value is not None)
-    known = sorted(unit for unit, n in rows.items() if unit in _CURRENCIES and n >= _FEWEST_AMOUNTS)
-    return replace(amounts, words=tuple(known)) if len(known) > 1 else None
+    for text, amount in read.items():
+        if amount is not None:
+            rows[amount[0]] += values[text]
+    known = sorted(unit for unit, n in rows.items() if unit in CURRENCIES and n >= _FEWEST_AMOUNTS)
+    if len(known) < 2:
+        return None
+    amounts = replace(amounts, words=tuple(known))
+    return amounts, {text: amounts.spread(amount) for text, amount in read.items()}
 
 
-def _dates(values: Mapping[str, int], order: str | None) -> tuple[ValueFormat, int, str] | None:
-    orders = DATE_ORDERS if order is None else (order,)
-    each = {one: {text: _days(text, one) for text in values} for one in orders}
+def _dates(values: Mapping[str, float], orders: Sequence[str]) -> _Read | None:
+    """The best of some orders of dates."""
+    each = {one: {text: days_since_epoch(text, one) for text in values} for one in orders}
     meant = {
         one: sum(values[text] for text, value in known.items() if value is not None)
         for one, known in each.items()
@@ -840,10 +693,10 @@ def _dates(values: Mapping[str, int], order: str | None) -> tuple[ValueFormat, i
     if other in each and meant[other] == meant[best] and not any("." in text for text in values):
         known, also = each[best], each[other]
         ambiguous = next((text for text in values if known[text] != also[text]), "")
-    return ValueFormat("date", order=best), meant[best], ambiguous
+    return ValueFormat("date", order=best), meant[best], ambiguous, each[best]
 
 
-def _preference(order: str, values: Mapping[str, int]) -> int:
+def _preference(order: str, values: Iterable[str]) -> int:
     """Where an order cannot be determined: points mean the day first, strokes the month."""
     dotted = any("." in text for text in values)
     return {"day-first": 1 + dotted, "month-first": 1 + (not dotted)}.get(order, 3)

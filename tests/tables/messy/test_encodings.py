@@ -161,6 +161,39 @@ def test_a_fit_without_a_penalty_of_a_table_with_a_date_is_summed_up(run):
     assert not any("(year)" in name for name in by_name)
 
 
+def test_missing_dates_are_one_feature_and_a_summary_has_its_errors(run):
+    rng = np.random.default_rng(6)
+    days = np.datetime64("2015-01-01") + rng.integers(0, 3000, 400)
+    there = rng.random(400) < 0.85
+    paid = np.where(there, 0.01 * (days - days.min()).astype(int), 9.0) + rng.normal(size=400)
+    dates = [str(d) if one else "" for d, one in zip(days, there, strict=True)]
+    rows = [["since", "paid"], *zip(dates, paid.round(4), strict=True)]
+    path = exported("customers.csv", rows)
+    table = read_table(path).drop("paid")
+    for encoder in (Encoder(), Encoder(reference=True)):
+        names = encoder.fit(table).feature_names_
+        assert [name for name in names if "missing" in name] == ["since=(missing)"]
+        gone = dense(encoder.transform(table))[~there]
+        assert np.abs(gone[:, names.index("since=(missing)")] - 1).max() == 0
+        assert np.abs(np.delete(gone, names.index("since=(missing)"), 1)).max() < 0.6
+        assert encoder.notes_ == []
+        data = scan(path, "paid", test_size=0.0, reference=encoder.reference)
+        assert list(data.feature_names) == names
+    # An encoding of before, in which every part has the feature, is read as it is.
+    meta, arrays = Encoder().fit(table).state()
+    for one in meta["categories"]:
+        one["missing"] = True
+    old = Encoder.from_state(meta, arrays)
+    assert sum("missing" in name for name in old.feature_names_) == 3
+    assert dense(old.transform(table))[~there].sum(axis=1) == pytest.approx(3.0)
+    ran = run("fit", path, "--target", "paid", "-o", "c.separatrix")
+    assert ran.code == 0
+    assert "depend" not in ran.err and "equal" not in ran.err
+    found = run("summary", "c.separatrix", "--json").document["summary"]
+    errors = [one["standard_error"] for one in found["coefficients"]]
+    assert all(error is not None and 0 < error < 10 for error in errors)
+
+
 def test_a_sensor_is_fitted_by_a_curve(run):
     rng = np.random.default_rng(4)
     heat = rng.uniform(-5, 35, 500)

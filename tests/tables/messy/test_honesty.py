@@ -458,3 +458,22 @@ def test_the_score_of_a_column_with_missing_cells_is_computed_without_a_warning(
             Table.from_columns({"x": x}), y, rows[:200], rows[200:], quantity=False
         )
     assert 0.6 < found["x"] < 0.9
+
+
+def test_the_ranges_of_a_leak_are_in_the_units_of_the_table(run, export):
+    rng = np.random.default_rng(8)
+    late = rng.random(200) < 0.5
+    days = np.datetime64("2021-03-01") + np.where(late, 40, 0) + rng.integers(0, 30, 200)
+    fee = np.where(late, 25.0, 3.0) + rng.integers(0, 15, 200) / 2
+    noise = rng.normal(size=200).round(3)
+    y = np.where(late, "late", "paid")
+    path = export("bills.csv", {"sent": days.astype(str), "fee": fee, "noise": noise, "y": y})
+    ends = {name: [[own[late == one].min(), own[late == one].max()] for one in (False, True)]
+            for name, own in (("sent", days), ("fee", fee))}  # fmt: skip
+    for words in (["fit", path, "--target", "y"], ["diagnose", path, "--target", "y"]):
+        ran = run(*words)
+        printed = " ".join((ran.out + ran.err).split())
+        for name, (first, last) in ends.items():
+            ranges = [f"{a:.6g} to {b:.6g}" if name == "fee" else f"{a} to {b}"
+                      for a, b in (first, last)]  # fmt: skip
+            assert f"it is {ranges[0]} for 'paid' and {ranges[1]} for 'late'" in printed

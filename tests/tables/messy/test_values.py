@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from separatrix.cli import main
 from separatrix.exceptions import DataError, ModelFileError
+from separatrix.persistence.model_file import load_model
 from separatrix.scale import scan
 from separatrix.tables import Encoder, read_table, take_target
 from separatrix.tables.level_spellings import merged_levels, misspellings
@@ -255,6 +256,39 @@ def test_levels_keep_their_spellings_where_the_user_says_so(tmp_path):
     assert set(read_table(path).columns["plan"].tolist()) == {"Free", "Pro"}
     kept = read_table(path, kinds={"plan": "category"})
     assert set(kept.columns["plan"].tolist()) == {"Free", "PRO", "Pro"}
+
+
+def test_all_levels_are_kept_apart_in_every_command(command, tmp_path):
+    rng = np.random.default_rng(3)
+    plans = [["Pro", "PRO", "Free"][k] for k in rng.integers(0, 3, N)]
+    sure = [["Yes", "YES", "no", "No"][k] for k in rng.integers(0, 4, N)]
+    y = [["Won", "WON", "lost"][k] for k in rng.integers(0, 3, N)]
+    written(tmp_path / "a.csv", {"plan": plans, "sure": sure, "x": rng.normal(size=N), "y": y})
+    given = ["a.csv", "--target", "y"]
+    code, out, err = command("fit", *given, "-o", "merged.separatrix")
+    assert code == 0
+    assert "or with --keep-levels in all columns" in out + err
+    for limit in ([], ["--memory", "1KB", "--model", "logistic"]):
+        code, out, err = command("fit", *given, "--keep-levels", "-o", "m.separatrix", *limit)
+        assert code == 0, err
+        assert "levels" not in out + err
+        stored = load_model("m.separatrix")
+        assert {n for n in stored.encoder.feature_names_ if "plan" in n or "sure" in n} == {
+            *("plan=Free", "plan=PRO", "plan=Pro"),
+            *("sure=No", "sure=YES", "sure=Yes", "sure=no"),
+        }
+        assert sorted(stored.model.classes_) == ["WON", "Won", "lost"]
+        # Labels are read as those of the fit were.
+        code, out, err = command("evaluate", "m.separatrix", "a.csv")
+        assert code == 0, err
+        assert "WON" in out
+    code, out, err = command("diagnose", *given, "--keep-levels")
+    assert "read as one level" not in out + err
+    table = read_table("a.csv", keep_levels=True)
+    assert set(table.columns["sure"].tolist()) == {"Yes", "YES", "no", "No"}
+    command("separable", *given, "--keep-levels", "--certificate", "c.json")
+    code, out, err = command("check-certificate", "c.json", "a.csv")
+    assert code == 0, err
 
 
 # ----------------------------------------------------------------------------------------- targets

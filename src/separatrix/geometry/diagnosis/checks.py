@@ -98,6 +98,8 @@ class Examined:
     row_numbers: np.ndarray | None
     target: str = "classes"
     """What the labels are: "classes", a "quantity", or "" where there are none."""
+    value_text: Callable[[int, float], str] | None = None
+    """A value of a column in its units."""
 
     @cached_property
     def table(self) -> Columns:
@@ -503,11 +505,12 @@ def _candidate_leaks(data: Examined, varying: np.ndarray) -> np.ndarray:
 def _ranges(data: Examined, j: int, order: np.ndarray) -> str:
     """Where the classes lie on a column that tells them apart."""
     values = next(data.table.each([j]))
+    in_units = data.value_text or (lambda j, value: f"{value:.6g}")
 
     def span(k: int) -> str:
         own = values[data.codes == k]
-        low, high = float(own.min()) + 0.0, float(own.max()) + 0.0
-        text = f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
+        low, high = (in_units(j, float(end) + 0.0) for end in (own.min(), own.max()))
+        text = low if low == high else f"{low} to {high}"
         return f"{text} for {data.label(int(k))}"
 
     return _first_few(order, span)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +103,7 @@ def diagnose(
     row_numbers: Any = None,
     target: str | None = None,
     profile: bool = False,
+    value_text: Callable[[int, float], str] | None = None,
 ) -> Diagnosis:
     """Say what will hurt a linear model on these data, by name.
 
@@ -157,6 +158,9 @@ def diagnose(
         Whether to describe every column as well, and how columns depend on one another: the
         distribution of its values, missing cells, levels, correlations, and how columns move with
         time. :meth:`separatrix.Report.from_diagnosis` makes a page of it.
+    value_text : callable, optional
+        ``value_text(j, value)`` is a value of column `j` of a matrix as sentences have it, such as
+        :meth:`~separatrix.tables.Encoder.value_text`; by default the number itself.
 
     Returns
     -------
@@ -222,7 +226,7 @@ def diagnose(
             profile=profile,
         )
     kind = "" if y is None else "quantity" if _is_quantity(y) else "classes"
-    return _of_matrix(X, y, kind, feature_names, row_numbers, *settings)
+    return _of_matrix(X, y, kind, feature_names, row_numbers, value_text, *settings)
 
 
 def diagnose_table(
@@ -255,7 +259,8 @@ def diagnose_table(
     else:
         settings = (fit_intercept, time_limit, chosen)
         names = encoder.feature_names_
-        found = _of_matrix(prepared.X, prepared.y, kind, names, row_numbers, *settings)
+        texts = encoder.value_text
+        found = _of_matrix(prepared.X, prepared.y, kind, names, row_numbers, texts, *settings)
         findings += not_alerted(found, encoder)
     described = None
     if profile:
@@ -318,6 +323,7 @@ def _of_matrix(
     kind: str,
     feature_names: Sequence[str] | None,
     row_numbers: Any,
+    value_text: Callable[[int, float], str] | None,
     fit_intercept: bool,
     time_limit: float | None,
     checks: Sequence[str],
@@ -333,7 +339,7 @@ def _of_matrix(
         raise ValueError(
             f"row_numbers has the shape {numbers.shape} for {points.design.n_samples:,} rows."
         )
-    data = Examined(points, names, fit_intercept, time_limit, numbers, kind)
+    data = Examined(points, names, fit_intercept, time_limit, numbers, kind, value_text)
     possible = [name for name in CHECKS if name in WITHOUT_CLASSES.get(kind, CHECKS)]
     found: list[Finding] = []
     skipped: dict[str, str] = {}

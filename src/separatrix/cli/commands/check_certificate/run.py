@@ -21,7 +21,7 @@ from separatrix.exceptions import DataError
 from separatrix.geometry.separation.separability import Separability
 from separatrix.messages import counted, quoted
 from separatrix.tables import DEFAULT_MISSING, Table, read_table
-from separatrix.tables.reader import OPTIONS
+from separatrix.tables.table import FLAGS, OPTIONS
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,12 @@ class Claim:
                 kinds=dict(zip(*kinds, strict=True))
                 | dict.fromkeys(_texts(reading["ignore"]), "ignore"),
                 missing=frozenset(_texts(reading["missing"] or DEFAULT_MISSING)),
-                options={name: _text_or_none(reading.get(name)) for name in OPTIONS},
+                options={
+                    name: reading.get(name) is True
+                    if name in FLAGS
+                    else _text_or_none(reading.get(name))
+                    for name in OPTIONS
+                },
                 fingerprint=str(recorded["fingerprint"]),
                 target=str(recorded["target"]),
                 rows=int(recorded["rows"]),

@@ -91,7 +91,12 @@ def warn_before_fit(
     if not penalised and n * d * d <= tuned.now.quick_gram:
         checks.append("collinear")
     found = diagnose(
-        X, y, checks=checks, feature_names=encoder.feature_names_, row_numbers=row_numbers
+        X,
+        y,
+        checks=checks,
+        feature_names=encoder.feature_names_,
+        row_numbers=row_numbers,
+        value_text=encoder.value_text,
     )
     kept = list(not_alerted(found, encoder))
     # The gravest first: a leak makes all scores say nothing.

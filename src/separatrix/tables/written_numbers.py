@@ -1,0 +1,133 @@
+"""How people write single numbers: signs, currencies, units, groups of digits, brackets.
+
+``$1,063``, ``1.063,50 €``, ``(250)``, ``39.6%``, ``1 234,5 kg``, ``1'000``, ``12k``, ``3.5M``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+__all__ = [
+    "CURRENCIES",
+    "MAGNITUDES",
+    "NUMBER",
+    "SAME_CURRENCY",
+    "Written",
+    "split_magnitude",
+    "taken_apart",
+    "unsigned",
+]
+
+_SIGNS = "$€£¥₹₩₽₺₫₪฿₴₦₱¢₿"
+_CODES = (
+    "USD EUR GBP CHF JPY CNY RMB INR AUD CAD NZD SEK NOK DKK PLN CZK HUF BRL MXN ZAR KRW RUB TRY "
+    "SGD HKD ILS THB kr zł Kč Ft Rs Fr R$ US$ A$ C$"
+)
+_CURRENCY = "|".join(
+    re.escape(code) + r"\.?" * code[-1].isalpha()
+    for code in sorted([*_CODES.split(), *_SIGNS], key=len)[::-1]
+)
+_MINUS = "−–-"
+NUMBER = re.compile(
+    rf"""(?P<open>\()?\s*
+    (?P<sign>[+{_MINUS}])?\s*
+    (?P<before>{_CURRENCY})?\s*
+    (?P<inner>[+{_MINUS}])?\s*
+    (?P<body>[0-9][0-9.,'’\u00a0\u202f\u2009 ]*|[.,][0-9]+)
+    (?P<exponent>[eE][+-]?\d{{1,3}})?
+    \s*(?P<after>%|‰|°\ ?[CFK]?|{_CURRENCY}|[^\W\d_]{{1,7}}[²³]?(?:/[^\W\d_]{{1,5}}[²³]?)?)?
+    \s*(?P<trailing>[{_MINUS}])?\s*(?P<close>\))?\s*(?P<outer>%)?""",
+    re.VERBOSE,
+)
+MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "mn": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9}
+# Marks between groups of digits, by the decimal mark.
+_GROUPS = {".": ",'’\u00a0\u202f\u2009 ", ",": ".'’\u00a0\u202f\u2009 "}
+
+
+class Written(NamedTuple):
+    """What a text that looks like a number is made of."""
+
+    sign: float
+    body: str
+    exponent: str
+    unit: str
+
+
+def taken_apart(text: str) -> Written | None:
+    found = NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    opening, sign, before, inner, body, exponent, after, trailing, closing, outer = found.groups()
+    if not (opening or sign or inner or trailing or closing or outer or (before and after)):
+        unit = before or after or ""  # as in most texts
+        return Written(1.0, body.strip(), exponent or "", unit.rstrip("."))
+    signs = [mark for mark in (sign, inner, trailing) if mark]
+    bracketed = bool(opening)
+    if bracketed != bool(closing) or len(signs) + bracketed > 1:
+        return None
+    units = [unit.rstrip(".") for unit in (before, after, outer) if unit]
+    if len(units) > 1:
+        # $1.2M has a currency and a magnitude; two units are none.
+        if len(units) > 2 or units[1] not in MAGNITUDES:
+            return None
+        units = ["".join(units)]
+    negative = bracketed or any(sign in _MINUS for sign in signs)
+    return Written(
+        -1.0 if negative else 1.0,
+        body.strip(),
+        exponent or "",
+        units[0] if units else "",
+    )
+
+
+def split_magnitude(unit: str) -> tuple[str, str]:
+    """A unit without its magnitude, and the magnitude."""
+    if not unit or unit[-1] not in "onkKMB":
+        return unit, ""
+    for magnitude in ("Mio", "mn", "bn", "k", "K", "M", "B"):
+        if unit == magnitude:
+            return "", magnitude
+        if unit.endswith(magnitude) and unit[: -len(magnitude)].rstrip() in CURRENCIES:
+            return unit[: -len(magnitude)], magnitude
+    return unit, ""
+
+
+CURRENCIES = frozenset([*_CODES.split(), *_SIGNS])
+# Codes and signs of one currency.
+SAME_CURRENCY = {"EUR": "€", "USD": "$", "US$": "$", "GBP": "£", "JPY": "¥", "INR": "₹", "KRW": "₩"}
+
+
+def unsigned(body: str, decimal: str) -> float | None:
+    """The number that digits and marks spell under a decimal mark, or None."""
+    whole, point, fraction = body.partition(decimal)
+    if whole.isdigit() and (whole[0] != "0" or len(whole) == 1):  # as in most texts
+        if not point:
+            return float(whole)
+        if fraction.isascii() and fraction.isdigit():
+            return float(f"{whole}.{fraction}")
+    if (point and not fraction.isascii()) or (fraction and not fraction.isdigit()):
+        return None
+    marks = set() if whole.isdigit() else {mark for mark in whole if not mark.isdigit()}
+    if len(marks) > 1 or not marks <= set(_GROUPS[decimal]):
+        return None
+    digits = whole
+    if marks:
+        mark = marks.pop()
+        first, *others = whole.split(mark)
+        *middle, last = others
+        # Numbers of India have groups of two digits, but for the last one.
+        sizes = (2, 3) if mark == "," else (3,)
+        if (
+            not 1 <= len(first) <= 3
+            or first.startswith("0")
+            or len(last) != 3
+            or any(len(group) not in sizes for group in middle)
+        ):
+            return None
+        digits = "".join([first, *others])
+    if len(digits) > 1 and digits.startswith("0"):
+        return None
+    if not digits and not fraction:
+        return None
+    return float(f"{digits or '0'}.{fraction or '0'}")
