@@ -470,7 +470,7 @@ def _groups(evaluation: EvaluationData) -> dict[str, Any]:
         return _why("the rows have weights")
     columns = []
     if part.groups is not None:
-        columns.append(_by_level(evaluation, part, part.groups[0], part.groups[1], asked=True))
+        columns.append(_by_level(evaluation, part, part.groups[0], part.groups[1], chosen=True))
     candidates = []
     for name in () if part.table is None else part.table.names:
         if part.table is None or part.table.kinds[name] != "category":
@@ -478,7 +478,7 @@ def _groups(evaluation: EvaluationData) -> dict[str, Any]:
         cells = part.table.columns[name]
         levels = np.where(missing_mask(cells), "(missing)", np.ma.getdata(cells).astype(str))
         if 2 <= len(np.unique(levels)) <= _FEW_LEVELS:
-            candidates.append(_by_level(evaluation, part, name, levels, asked=False))
+            candidates.append(_by_level(evaluation, part, name, levels, chosen=False))
     # Where scores differ most is what a reader looks for.
     candidates.sort(key=lambda one: -one["range"])
     columns += [one for one in candidates if one["range"] > 0.0][:COLUMNS]
@@ -489,7 +489,7 @@ def _groups(evaluation: EvaluationData) -> dict[str, Any]:
 
 
 def _by_level(
-    evaluation: EvaluationData, part: Part, name: str, levels: np.ndarray, *, asked: bool
+    evaluation: EvaluationData, part: Part, name: str, levels: np.ndarray, *, chosen: bool
 ) -> dict[str, Any]:
     """The score of each level; of many levels the worst."""
     hits = part.predictions.labels == part.y
@@ -512,7 +512,7 @@ def _by_level(
     counted = [one["score"] for one in figures if one["n"] >= _ENOUGH]
     return {
         "column": name,
-        "group": asked,
+        "group": chosen,
         "levels": len(figures),
         "range": max(counted) - min(counted) if counted else 0.0,
         "figures": figures[:_SHOWN_LEVELS],

@@ -205,15 +205,6 @@ def _in_order(words: Sequence[str]) -> str:
     return " < ".join(words[:6]) + (" < ..." if len(words) > 6 else "")
 
 
-def _quantity(spelling: ValueFormat) -> str:
-    """What a column that holds more than numbers is read as, in words."""
-    if spelling.kind == "measure":
-        return (
-            "durations, in seconds" if spelling.unit == "s" else f"quantities, in {spelling.unit}"
-        )
-    return {"share": "shares", "angle": "angles, in degrees"}[spelling.kind]
-
-
 def _renamed(column: Any, spelling: ValueFormat) -> Any:
     """Levels by the names that most of their like have."""
     if isinstance(column, Categorical):
@@ -355,7 +346,7 @@ class _Columns:
                 Message(
                     "quantity_read",
                     column=column,
-                    what=_quantity(spelling),
+                    what=spelling.contents,
                     example=quote(found.example),
                     number=number_text(spelling.number(found.example)),
                     category=Setting("kinds", (name, "category")),
@@ -472,8 +463,8 @@ class _Columns:
         if name == reading.target:
             return
         number = Setting("kinds", (name, "number"))
-        for code, asked in (("clock", clock_question), ("share", share_question)):
-            if text := asked(counts):
+        for code, question in (("clock", clock_question), ("share", share_question)):
+            if text := question(counts):
                 stated = {"column": quote(name), "text": quote(text), "number": number}
                 self.alerts.add(
                     "that can be read in two ways", Message(f"question.{code}", **stated)
