@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from separatrix import diagnose
+from separatrix.geometry.diagnosis.described import profile_findings
 from separatrix.geometry.diagnosis.tabular import prepared_table
 from separatrix.tables import Table, read_table
 from separatrix.tables.profiles.columns import prepared
@@ -158,3 +160,21 @@ def test_parts_of_dates_that_are_missing_are_missing():
     (found,) = prepared_.placeholders
     assert "9999-12-31" in str(found.what)
     assert prepared_.encoder.missing_cells(prepared_.features, "seen (month)").sum() == 12
+
+
+def test_pairs_that_say_the_same_are_counted_as_far_as_they_are_known():
+    x = np.random.default_rng(5).normal(size=200)
+    table = Table.from_columns({f"c{k}": x + k for k in range(12)})
+    (found,) = profile_findings(profile_of(table))
+    assert found.what.startswith("40 pairs of columns or more say nearly the same")
+    table = Table.from_columns({f"c{k}": x + k for k in range(3)})
+    (found,) = profile_findings(profile_of(table))
+    assert found.what.startswith("3 pairs of columns say nearly the same")
+
+
+def test_leaks_come_before_columns_that_are_left_out():
+    rng = np.random.default_rng(6)
+    paid = rng.normal(size=100)
+    table = {"one": ["a"] * 100, "id": [f"n{k}" for k in range(100)], "net": paid * 0.81}
+    found = diagnose({**table, "x": rng.normal(size=100)}, paid)
+    assert [one.code for one in found] == ["gives_target_away", "left_out"]

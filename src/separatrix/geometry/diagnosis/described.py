@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from separatrix.geometry.diagnosis.findings import Finding, finding
 from separatrix.messages import Message, Setting, counted, join, percent, quoted
+from separatrix.tables.profiles.profiling import PAIRS
 from separatrix.tables.profiles.records import Drift, TableProfile
 
 __all__ = ["profile_findings"]
@@ -40,7 +41,7 @@ _WORDINGS = {
         "if it is not known before the target, leave it out",
     ),
     "alike": (
-        "{count:pair} of columns {count:says|say} nearly the same: {shown}",
+        "{count:pair} of columns{more} {count:says|say} nearly the same: {shown}",
         "the split of the weight between such columns is uncertain",
         "leave one of each pair out, or interpret their weights together",
     ),
@@ -128,6 +129,8 @@ def _alike(profile: TableProfile, known: Collection[str]) -> Iterator[Finding]:
             {"pairs": [[one.first, one.second] for one in pairs[:_LISTED]], "count": len(pairs)},
             table=_WORDINGS,
             shown=join(shown, len(pairs) - _SHOWN, "; "),
+            # A profile has no more than so many pairs.
+            more=" or more" if len(pairs) >= PAIRS else "",
         )
 
 

@@ -22,7 +22,7 @@ from separatrix.tables.roles import repeated_rows
 from separatrix.tables.row_times import likely_time
 from separatrix.tables.table import Table, quote
 
-__all__ = ["profile_of", "tuned"]
+__all__ = ["PAIRS", "profile_of", "tuned"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Tuning:
 tuned = Tuned(Tuning())
 
 # Weaker dependences are chance, or nobody's concern.
-_LEAST, _PAIRS, _MATRIX = 0.2, 40, 30
+_LEAST, PAIRS, _MATRIX = 0.2, 40, 30
 # Two columns are missing together where so many of the rows that lack either lack both.
 _TOGETHER, _FEWEST_GONE = 0.8, 3
 _PERIODS, _MOVES = 10, 0.2
@@ -119,7 +119,7 @@ def profile_of(
         columns=tuple(_with_association(profiles, found, target)),
         missing_together=tuple(_missing_together(own)),
         duplicates=_duplicates(table),
-        dependences=tuple(pairs_of(found, most=_PAIRS, least=_LEAST)),
+        dependences=tuple(pairs_of(found, most=PAIRS, least=_LEAST)),
         matrix=_matrix(found, target),
         rows_compared=len(rows),
         columns_compared=len(compared),
