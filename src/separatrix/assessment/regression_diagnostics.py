@@ -361,6 +361,7 @@ def _partial_residuals(evaluation: EvaluationData, fit: _Fit) -> dict[str, Any]:
         curves.append(
             {
                 "column": evaluation.feature_names[j],
+                "date": _is_date(evaluation, j),
                 "weight": float(w[j] / scales[j]),
                 "groups": _in_groups(values, part, working, weight, there),
             }
@@ -375,6 +376,11 @@ def _is_number(evaluation: EvaluationData, j: int) -> bool:
     if evaluation.encoder is None:
         return True
     return column == evaluation.feature_names[j] and evaluation.kinds.get(column) == "number"
+
+
+def _is_date(evaluation: EvaluationData, j: int) -> bool:
+    table = evaluation.shown.table
+    return table is not None and evaluation.feature_names[j] in table.dates
 
 
 def _values(evaluation: EvaluationData, fit: _Fit, j: int) -> tuple[np.ndarray, np.ndarray]:
