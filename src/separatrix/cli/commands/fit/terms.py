@@ -88,9 +88,9 @@ def with_terms(options: O) -> O:
                 f"the column to predict, {name}, is also one of the terms: leave out that term, or "
                 "give another --target"
             )
-        options = {option: getattr(given, option, None) for option in ("group", "weight")}
+        roles = {option: getattr(given, option, None) for option in ("group", "weight")}
         left_out = name in given.ignore or given.kinds.get(name) == "ignore"
-        taken = "ignore" if left_out else next((o for o, one in options.items() if one == name), "")
+        taken = "ignore" if left_out else next((o for o, one in roles.items() if one == name), "")
         if taken:
             raise click.UsageError(
                 f"the column {name} is one of the terms, and --{taken} makes it no feature: leave "
