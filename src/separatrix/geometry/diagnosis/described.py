@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from separatrix.geometry.diagnosis.findings import Finding, finding
+from separatrix.geometry.diagnosis.findings import TARGET_LEAK, Finding, finding
 from separatrix.messages import Message, Setting, counted, join, percent, quoted
 from separatrix.tables.profiles.profiling import PAIRS
 from separatrix.tables.profiles.records import Drift, TableProfile
@@ -36,9 +36,7 @@ _WORDINGS = {
     ),
     "determines_target": (
         "{column} nearly determines the target: the {measure} of the two is {value:.3f}",
-        "a column that is known only together with the target makes all scores too optimistic and "
-        "the model useless",
-        "if it is not known before the target, leave it out",
+        *TARGET_LEAK,
     ),
     "alike": (
         "{count:pair} of columns{more} {count:says|say} nearly the same: {shown}",
