@@ -180,6 +180,7 @@ def test_a_budget_ends_it_and_the_scores_of_finished_folds_are_kept(monkeypatch)
     alone = LogisticRegression().fit(scaled[fit], y[fit]).score(scaled[held], y[held])
     assert slow.score == alone and slow.stopped == "the budget of 3 s ended before its last fold"
     assert "(1 of 4)" in str(found) and f"slow: {slow.stopped}" in str(found)
+    assert found.verdict.endswith("; slow was not fitted to all folds")
     record = found.table()[1]
     assert record["folds_scored"] == 1 and record["scores"][1:] == [None] * 3
     assert record["stopped"] == slow.stopped and record["behind_interval"] is None

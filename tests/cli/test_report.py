@@ -27,6 +27,23 @@ def test_fit_with_a_report(run, people, tmp_path):
     assert looks_like_report(tmp_path / "out.html")
 
 
+def test_dates_are_written_as_dates(run, tmp_path):
+    days = [f"2021-{1 + k % 12:02}-{1 + k % 28:02}" for k in range(120)]
+    lines = [f"{day},{k % 7},{'no' if k % 12 < 6 else 'yes'}" for k, day in enumerate(days)]
+    data = tmp_path / "t.csv"
+    data.write_text("\n".join(["seen,x,y", *lines]))
+    assert run("fit", data, "--target", "y", "--report", "out.html").code == 0
+    document = json.loads((tmp_path / "out.json").read_text())
+    (seen,) = (one for one in document["data"]["columns"] if one["column"] == "seen")
+    assert seen["date"] and 18628 <= seen["least"] < seen["most"] < 18993
+    shown = {c["value"] for one in document["examples"]["unsure"] for c in one["causes"]
+             if c.get("date")}  # fmt: skip
+    page = (tmp_path / "out.html").read_text()
+    assert shown and "2021-01-01 to 2021-12-" in page
+    assert not any(f"seen {day:.0f}" in page.replace("<bdi>", "").replace("</bdi>", "")
+                   for day in shown)  # fmt: skip
+
+
 @pytest.mark.parametrize("model", ["logistic", "svm", "kernel-svm", "sgd"])
 def test_the_model_does_not_know_of_the_report(run, people, tmp_path, model):
     documents = []

@@ -53,6 +53,8 @@ def test_places_are_named_as_in_the_file(columns, told):
         (Setting("lam", 0), "lam=0", "no --lam"),
         (Setting("kinds", ("a b", "ignore")), 'kinds={"a b": "ignore"}', "--kind 'a b=ignore'"),
         (Setting("missing", "?"), 'missing=["?"]', "--missing '?'"),
+        (Setting("log", "it's"), 'log="it\'s"', """--log 'it'"'"'s'"""),
+        (Setting("kinds", ("it's", "a")), 'kinds={"it\'s": "a"}', """--kind 'it'"'"'s=a'"""),
     ],
 )
 def test_settings_are_options(setting, python, terminal):

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from separatrix.tables import Table
+from separatrix import diagnose
+from separatrix.geometry.diagnosis.described import profile_findings
+from separatrix.geometry.diagnosis.tabular import prepared_table
+from separatrix.tables import Table, read_table
 from separatrix.tables.profiles.columns import prepared
 from separatrix.tables.profiles.dependences import strengths
 from separatrix.tables.profiles.profiling import profile_of
+from separatrix.tables.row_times import likely_time
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +116,65 @@ def test_missing_together():
     profile = profile_of(Table.from_columns({"a": one, "b": two, "c": three, "d": np.arange(100)}))
     (group,) = profile.missing_together
     assert (group.columns, group.n, group.exactly) == (("a", "b"), 30, False)
+
+
+def test_what_the_cells_of_every_kind_hold(tmp_path):
+    path = tmp_path / "t.csv"
+    lines = ["call|parcel|tags|rating|plan|paid|place"]
+    for k in range(120):
+        parcel = f"{k / 1000:.3f} kg" if k % 3 else f"{k} g"
+        tags, plan = ("b", "a, b", "c, a", "c")[k % 4], ("Pro", "PRO", "Basic")[k % 3]
+        paid, place = f"{k % 9} {'EUR' if k % 2 else 'USD'}", f"52.{100 + k}, 13.{200 + k}"
+        call = f"{k % 5 + 1}:{k % 60:02}:00"
+        lines.append("|".join((call, parcel, tags, f"{k % 10}/10", plan, paid, place)))
+    path.write_text("\n".join(lines) + "\n")
+    profile = profile_of(read_table(path))
+    assert {one.name: one.read_as for one in profile.columns} == {
+        "call": "durations, in seconds",
+        "parcel": "quantities, in kg",
+        "tags": "lists, of which each value has a column",
+        "rating": "shares",
+        "plan": "levels, of which some are spelled in several ways",
+        "paid": "amounts in several currencies, of which each has a column",
+        "place": "pairs of coordinates, of which each has a column",
+    }
+
+
+def test_columns_move_with_the_time_of_the_rows_and_not_with_births():
+    rng = np.random.default_rng(4)
+    born = np.datetime64("1940-01-01") + rng.integers(0, 20_000, 300)
+    seen = np.datetime64("2019-01-01") + np.arange(300)
+    seen[::9] = np.datetime64("9999-12-31")
+    table = Table.from_columns({"born": born, "seen": seen, "x": np.arange(300.0)})
+    profile = profile_of(table)
+    assert (profile.time, [one.column for one in profile.drift]) == ("seen", ["x"])
+    assert profile.column("seen").alerts == ("9999-12-31 read as missing (34 cells)",)
+    # A fit cannot hold out the latest of rows that have no time.
+    assert likely_time(table) is None
+
+
+def test_parts_of_dates_that_are_missing_are_missing():
+    seen = np.datetime64("2019-01-01") + 40 * np.arange(100)
+    seen[::9] = np.datetime64("9999-12-31")
+    prepared_ = prepared_table(Table.from_columns({"seen": seen, "x": np.arange(100.0) % 7}))
+    (found,) = prepared_.placeholders
+    assert "9999-12-31" in str(found.what)
+    assert prepared_.encoder.missing_cells(prepared_.features, "seen (month)").sum() == 12
+
+
+def test_pairs_that_say_the_same_are_counted_as_far_as_they_are_known():
+    x = np.random.default_rng(5).normal(size=200)
+    table = Table.from_columns({f"c{k}": x + k for k in range(12)})
+    (found,) = profile_findings(profile_of(table))
+    assert found.what.startswith("40 pairs of columns or more say nearly the same")
+    table = Table.from_columns({f"c{k}": x + k for k in range(3)})
+    (found,) = profile_findings(profile_of(table))
+    assert found.what.startswith("3 pairs of columns say nearly the same")
+
+
+def test_leaks_come_before_columns_that_are_left_out():
+    rng = np.random.default_rng(6)
+    paid = rng.normal(size=100)
+    table = {"one": ["a"] * 100, "id": [f"n{k}" for k in range(100)], "net": paid * 0.81}
+    found = diagnose({**table, "x": rng.normal(size=100)}, paid)
+    assert [one.code for one in found] == ["gives_target_away", "left_out"]

@@ -214,11 +214,14 @@ class Comparison:
         close = [one.name for one in scored if self.noise(one)]
         if len(scored) == 1:
             return f"{self.best.name} is the only one with a score"
+        behind = [one.name for one in self.contenders if one.stopped]
+        rest = f"; {join(behind)} {'was' if len(behind) == 1 else 'were'} not fitted to all folds"
+        rest = rest if behind else ""
         if not close:
-            return f"{self.best.name} is best, by more than chance explains on these folds"
+            return f"{self.best.name} is best, by more than chance explains on these folds{rest}"
         return (
             f"{self.best.name} may be ahead of {join(close)} by chance alone: the 95 % interval of "
-            "the difference reaches 0"
+            f"the difference reaches 0{rest}"
         )
 
     def __str__(self) -> str:

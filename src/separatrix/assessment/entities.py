@@ -1,4 +1,4 @@
-r"""Columns that name the entity or the time of a row: by which rows are split, if they are there.
+r"""Columns that name the entity of a row, by which rows are split if they are there.
 
 A random split of the rows is fair where rows are independent.  Rows of one patient are not: a model
 that has seen some of them knows the others.  Such a column is found by how alike the rows are that
@@ -22,9 +22,10 @@ import numpy as np
 
 from separatrix.tables import Table
 from separatrix.tables.categorical import Categorical, first_appearance
+from separatrix.tables.row_times import is_named
 from separatrix.tables.table import missing_mask
 
-__all__ = ["Repeated", "likely_group", "likely_time", "names_birth"]
+__all__ = ["Repeated", "likely_group"]
 
 # Of fewer values nothing can be held out, and categories have so many.
 _LEAST_VALUES = 20
@@ -56,10 +57,6 @@ _CATEGORIES = re.compile(
 )
 _CATEGORY_SIGNS = ("店", "国", "県", "市", "商品", "品目", "地域")
 _ENTITY_SIGNS = ("患者", "顧客", "会員", "被験者", "利用者", "社員", "学生")
-_BIRTH = re.compile(r"birth|born|dob$|geburt|geb$|naissance|né|nacimiento|nascita")
-_BIRTH_SIGNS = ("生年", "誕生")
-# Days: dates of rows lie in a shorter time than those of births.
-_LONGEST = 25 * 366
 
 
 @dataclass(frozen=True)
@@ -113,8 +110,8 @@ def likely_group(table: Table, y: np.ndarray) -> Repeated | None:
 
 def _judged(table: Table, name: str, y: np.ndarray) -> tuple[tuple[bool, float], Repeated] | None:
     """What a column is worth as a group, with its likeness; None where it is none."""
-    named = _named(name, _ENTITIES, _ENTITY_SIGNS)
-    if not named and _named(name, _CATEGORIES, _CATEGORY_SIGNS):
+    named = is_named(name, _ENTITIES, _ENTITY_SIGNS)
+    if not named and is_named(name, _CATEGORIES, _CATEGORY_SIGNS):
         return None
     codes = _codes(table, name)
     if codes is None:
@@ -269,50 +266,3 @@ def _disagreeing(codes: np.ndarray, group: np.ndarray) -> tuple[float, float]:
     both = np.unique(group * (int(codes.max()) + 1) + codes, return_counts=True)[1]
     pairs = float((sizes * (sizes - 1)).sum()) / 2.0
     return pairs, pairs - float((both * (both - 1)).sum()) / 2.0
-
-
-def _named(name: str, words: re.Pattern[str], signs: tuple[str, ...]) -> bool:
-    """Whether a part of a column's name begins with one of these words."""
-    parts = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))
-    return any(words.match(part.lower()) for part in parts) or any(sign in name for sign in signs)
-
-
-def names_birth(name: str) -> bool:
-    """Whether a column is named like a date of birth."""
-    return _named(name, _BIRTH, _BIRTH_SIGNS)
-
-
-# --- time -----------------------------------------------------------------------------------------
-
-
-def likely_time(table: Table) -> str | None:
-    """The column of dates that says when rows came about, where one does.
-
-    One by which the rows are in order, or else the first that is no date of birth; one without a
-    value somewhere says it of no row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from separatrix.tables import Table
-    >>> days = np.datetime64("2024-01-01") + np.arange(60)
-    >>> likely_time(Table.from_columns({"sold": days, "price": np.arange(60.0)}))
-    'sold'
-    """
-    found = None
-    for name in table.names:
-        if name not in table.dates or name in table.derived:
-            continue
-        column = table.columns[name]
-        if table.n_rows < 2 * _LEAST_VALUES or missing_mask(column).any():
-            continue
-        days = np.asarray(np.ma.getdata(column), dtype=np.float64)
-        if len(np.unique(days[:: max(1, len(days) // _FIRST)])) < _LEAST_VALUES // 2:
-            continue
-        steps = np.diff(days)
-        if (steps >= 0.0).all() or (steps <= 0.0).all():
-            return name
-        short = days.max() - days.min() <= _LONGEST
-        if found is None and short and not names_birth(name):
-            found = name
-    return found

@@ -12,7 +12,7 @@ from separatrix.assessment.certificates import certificate_findings
 from separatrix.assessment.evaluation_data import EvaluationData
 from separatrix.assessment.measuring import measured_findings
 from separatrix.assessment.other_scores import OtherScore, figure
-from separatrix.geometry.diagnosis.alerts import alerts_as_findings, not_alerted, rank
+from separatrix.geometry.diagnosis.alerts import alerts_as_findings, gravity, not_alerted
 from separatrix.geometry.diagnosis.diagnosis import Diagnosis, diagnose
 from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding
 from separatrix.messages import Joined, Message
@@ -67,7 +67,7 @@ def finding_record(
         replace(one, what=wording(one.what), why=wording(one.why), remedy=wording(one.remedy))
         for one in found
     ]
-    found.sort(key=lambda one: (SEVERITIES.index(one.severity), rank(one)))
+    found.sort(key=gravity)
     return {
         "findings": [one.to_dict() for one in found],
         "counts": {s: sum(one.severity == s for one in found) for s in SEVERITIES},

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled import pool
+from separatrix.data.class_scores import Ranked
 from separatrix.messages import Joined, Message, Setting
 from separatrix.tables import Encoder, Table
 from separatrix.tables.column_encodings import Number
@@ -179,11 +180,5 @@ class _Trial:
         if self.quantity:
             spread = float(np.square(y - y.mean()).sum())
             return 1.0 - float(np.square(y - found).sum()) / spread if spread > 0.0 else 0.0
-        positive = y > 0.0
-        n, m = int(positive.sum()), int((~positive).sum())
-        if not (n and m):
-            return 0.5
-        _, at, counts = np.unique(found, return_inverse=True, return_counts=True)
-        # Scores that are equal share their ranks.
-        ranks = (np.cumsum(counts) - 0.5 * (counts - 1.0))[at]
-        return float((ranks[positive].sum() - n * (n + 1) / 2.0) / (n * m))
+        area = Ranked.of(found, y > 0.0, np.ones(len(y))).area
+        return 0.5 if area is None else area

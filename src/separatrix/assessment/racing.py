@@ -210,7 +210,7 @@ class _Running:
         self.seconds = np.full(len(folds), math.nan)
         self.certificates: list[Any] = [None] * len(folds)
         self.why, self.stopped, self.interrupted = "", "", False
-        self.telling = threading.Lock()
+        self.progress = threading.Lock()
         # A scorer of one's own may have a memory, and a model as well.
         self.library = type(entry.estimator).__module__.partition(".")[0]
         self.side_by_side = self.library in ("separatrix", "sklearn") and not callable(scoring)
@@ -314,7 +314,7 @@ class _Running:
             return
         if not math.isfinite(self.scores[k]):
             self.why = "the scorer did not return a number"
-        with self.telling:
+        with self.progress:
             self.on_fold(self.scored)
 
     def _stop(self) -> None:

@@ -361,6 +361,7 @@ def _partial_residuals(evaluation: EvaluationData, fit: _Fit) -> dict[str, Any]:
         curves.append(
             {
                 "column": evaluation.feature_names[j],
+                "date": _is_date(evaluation, j),
                 "weight": float(w[j] / scales[j]),
                 "groups": _in_groups(values, part, working, weight, there),
             }
@@ -375,6 +376,11 @@ def _is_number(evaluation: EvaluationData, j: int) -> bool:
     if evaluation.encoder is None:
         return True
     return column == evaluation.feature_names[j] and evaluation.kinds.get(column) == "number"
+
+
+def _is_date(evaluation: EvaluationData, j: int) -> bool:
+    table = evaluation.shown.table
+    return table is not None and evaluation.feature_names[j] in table.dates
 
 
 def _values(evaluation: EvaluationData, fit: _Fit, j: int) -> tuple[np.ndarray, np.ndarray]:
@@ -470,7 +476,7 @@ def _groups(evaluation: EvaluationData) -> dict[str, Any]:
         return _why("the rows have weights")
     columns = []
     if part.groups is not None:
-        columns.append(_by_level(evaluation, part, part.groups[0], part.groups[1], asked=True))
+        columns.append(_by_level(evaluation, part, part.groups[0], part.groups[1], chosen=True))
     candidates = []
     for name in () if part.table is None else part.table.names:
         if part.table is None or part.table.kinds[name] != "category":
@@ -478,7 +484,7 @@ def _groups(evaluation: EvaluationData) -> dict[str, Any]:
         cells = part.table.columns[name]
         levels = np.where(missing_mask(cells), "(missing)", np.ma.getdata(cells).astype(str))
         if 2 <= len(np.unique(levels)) <= _FEW_LEVELS:
-            candidates.append(_by_level(evaluation, part, name, levels, asked=False))
+            candidates.append(_by_level(evaluation, part, name, levels, chosen=False))
     # Where scores differ most is what a reader looks for.
     candidates.sort(key=lambda one: -one["range"])
     columns += [one for one in candidates if one["range"] > 0.0][:COLUMNS]
@@ -489,7 +495,7 @@ def _groups(evaluation: EvaluationData) -> dict[str, Any]:
 
 
 def _by_level(
-    evaluation: EvaluationData, part: Part, name: str, levels: np.ndarray, *, asked: bool
+    evaluation: EvaluationData, part: Part, name: str, levels: np.ndarray, *, chosen: bool
 ) -> dict[str, Any]:
     """The score of each level; of many levels the worst."""
     hits = part.predictions.labels == part.y
@@ -512,7 +518,7 @@ def _by_level(
     counted = [one["score"] for one in figures if one["n"] >= _ENOUGH]
     return {
         "column": name,
-        "group": asked,
+        "group": chosen,
         "levels": len(figures),
         "range": max(counted) - min(counted) if counted else 0.0,
         "figures": figures[:_SHOWN_LEVELS],

@@ -125,9 +125,9 @@ class Terminal(Wording):
         parameter, value = setting.parameter, setting.value
         option = self.parameter(parameter)
         if parameter == "kinds":
-            return f"{option} '{value[0]}={value[1]}'"
+            return f"{option} {_in_quotes('='.join(value))}"
         if parameter in ("missing", "log", "sheet"):
-            return f"{option} '{value}'"
+            return f"{option} {_in_quotes(value)}"
         if parameter in ("group", "time", "ignore"):
             return f"{option} {shlex.quote(value)}"
         if value is True:
@@ -144,6 +144,11 @@ class Terminal(Wording):
 
     def row(self, row: Row) -> str:
         return f"row {row.number + 1}"
+
+
+def _in_quotes(text: str) -> str:
+    """A text between quotation marks as a shell reads it, whatever it holds."""
+    return shlex.quote(text) if "'" in text else f"'{text}'"
 
 
 TERMINAL = Terminal()

@@ -11,11 +11,11 @@ from separatrix.assessment.evaluation_data import EvaluationData, Part
 from separatrix.data.labels import codes_of
 from separatrix.messages import percent
 from separatrix.tables.categorical import first_appearance
+from separatrix.tables.profiles.columns import MOST_CLASSES
 from separatrix.tables.table import missing_mask
 
 __all__ = ["MOST_CLASSES", "Counting", "drawing_of", "heights_of", "means_of", "shares_of"]
 
-MOST_CLASSES = 6
 _GROUPS = 10
 _LEVELS = 8
 # Beyond so many rows only every k-th is counted.

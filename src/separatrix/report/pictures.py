@@ -190,6 +190,7 @@ def _of_partial_residuals(
 def _partial(curves: list[dict[str, Any]]) -> Any:
     """Means of partial residuals against the columns, and the lines of the model."""
     import matplotlib.pyplot as plt
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
     from matplotlib.ticker import MaxNLocator
 
     from separatrix.plots.display import Display
@@ -209,7 +210,13 @@ def _partial(curves: list[dict[str, Any]]) -> Any:
         low, high = np.array(ends).T
         ax.errorbar(x, mean, [mean - low, high - mean], fmt="o", color=ink(), ms=3.2, lw=1.0)
         ax.set_xlabel(plain(curve["column"], 28))
-        ax.xaxis.set_major_locator(MaxNLocator(4))
+        if curve["date"]:
+            # Days since 1970-01-01, as Matplotlib counts them.
+            dates = AutoDateLocator(minticks=2, maxticks=4)
+            ax.xaxis.set_major_locator(dates)
+            ax.xaxis.set_major_formatter(ConciseDateFormatter(dates))
+        else:
+            ax.xaxis.set_major_locator(MaxNLocator(4))
         ax.yaxis.set_major_locator(MaxNLocator(5))
     axes[0].set_ylabel("partial residual")
     return display

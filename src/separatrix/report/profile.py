@@ -21,7 +21,7 @@ __all__ = ["profile_document", "profile_page"]
 
 # Columns that have a card, and rows of the tables about pairs and missing cells.
 _CARDS, _ROWS = 200, 20
-# Sides of a cell of the matrix, and the room for the names.
+# The side of a cell of the matrix, in pixels.
 _CELL = 16
 
 

@@ -20,6 +20,7 @@ from separatrix.messages import percent
 from separatrix.persistence.model_file import check_writable, write_atomically
 from separatrix.report.files import GENERATOR, require_report_or_nothing, twin_of
 from separatrix.report.histograms import MOST_CLASSES, drawing_of
+from separatrix.tables.profiles.values import value_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -144,7 +145,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     own: tuple[Any, ...] = _count, _name, _number, _percent, _pre, _prose
-    own += _rows, _seconds, _share, _shell, _signed, _tiny
+    own += _moment, _rows, _seconds, _share, _shell, _signed, _tiny
     environment.filters |= {one.__name__.removeprefix("_"): one for one in own}
     environment.filters |= {"drawn": drawing_of, "tick": _plain}
     return environment
@@ -222,6 +223,11 @@ def _share(value: float | str | None) -> Markup:
 def _percent(value: float) -> Markup:
     """A share as a percentage."""
     return _data(value, percent(value).replace(" ", "\N{NO-BREAK SPACE}"))
+
+
+def _moment(value: float) -> str:
+    """A day since 1970-01-01 as a date."""
+    return value_text("date", value)
 
 
 def _tiny(value: Any) -> Markup:

@@ -315,7 +315,8 @@ def _cause(
         return {"column": word, "value": None, "share": share}
     cells = part.table.columns[column]
     value = "(missing)" if missing_mask(cells)[i] else plain_label(np.ma.getdata(cells)[i])
-    return {"column": column, "value": value, "share": share}
+    dated = column in part.table.dates and value != "(missing)"
+    return {"column": column, "value": value, "share": share} | ({"date": True} if dated else {})
 
 
 # ---------------------------------------------------------------------------------------- data
@@ -402,6 +403,8 @@ def _table_column(table: Any, name: str, encoder: Any, features: Sequence[str]) 
             with np.errstate(over="ignore", invalid="ignore"):
                 mean = float(numbers.mean())
             entry |= {"least": float(numbers.min()), "mean": mean, "most": float(numbers.max())}
+        if name in table.dates:
+            entry["date"] = True
     elif kind != "text":
         levels: dict[str, int] = {}
         for value in values.tolist():

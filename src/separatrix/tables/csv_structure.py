@@ -308,47 +308,11 @@ def notes_on_structure(
 
     ``line``: what a line of the file is called.
     """
-    notes = []
-    header = [numbers[k] for k in structure.header]
-    start = sum(number <= given.skip_rows for number in numbers)
-    top = structure.header[0] if header else start
-    above = [k for k in range(start, top) if any(map(str.strip, cells[k]))]
-    if above and given.header is None:
-        notes.append(
-            Message(
-                "lines_above",
-                source=label,
-                line=line,
-                header=header[0],
-                lines=counted(len(above), line),
-                are="is" if len(above) == 1 else "are",
-                shown=quote(joined_cells(cells[above[0]])),
-                option=Setting("header", numbers[above[0]]),
-            )
-        )
-    decimal = [n for n in structure.names if is_number_like(n) and not n.isdigit()]
-    if given.header is None and header and 2 * len(decimal) > len(structure.names):
-        values = {"source": label, "line": line, "header": header[0]}
-        option = Setting("header", "none")
-        notes.append(Message("names_of_numbers", **values, shown=quote(decimal[0]), option=option))
-    if len(header) > 1 and given.header is None:
-        combined = next((name for name in structure.names if " " in name), structure.names[0])
-        notes.append(
-            Message(
-                "header_of_lines",
-                source=label,
-                line=line,
-                first=header[0],
-                last=header[-1],
-                name=quote(combined),
-                option=Setting("header", header[-1]),
-            )
-        )
-    if structure.below and given.header is None:
-        shown = quote(joined_cells(cells[structure.below[0]]))
-        values = {"source": label, "line": line, "number": numbers[structure.below[0]]}
-        option = Setting("header", header[0])
-        notes.append(Message("line_of_units", **values, shown=shown, option=option))
+    notes = (
+        []
+        if given.header is not None
+        else _notes_on_header(label, structure, cells, numbers, given, line)
+    )
     for name, first, other, new in changed[:3]:
         notes.append(
             Message(
@@ -374,6 +338,59 @@ def notes_on_structure(
                 option=Setting("footer", 0),
             )
         )
+    return notes
+
+
+def _notes_on_header(
+    label: str,
+    structure: Structure,
+    cells: Sequence[Sequence[Any]],
+    numbers: Sequence[int],
+    given: Given,
+    line: str,
+) -> list[Message]:
+    """Messages about the lines of a header that was found, and those around them."""
+    notes = []
+    header = [numbers[k] for k in structure.header]
+    start = sum(number <= given.skip_rows for number in numbers)
+    top = structure.header[0] if header else start
+    above = [k for k in range(start, top) if any(map(str.strip, cells[k]))]
+    if above:
+        notes.append(
+            Message(
+                "lines_above",
+                source=label,
+                line=line,
+                header=header[0],
+                lines=counted(len(above), line),
+                are="is" if len(above) == 1 else "are",
+                shown=quote(joined_cells(cells[above[0]])),
+                option=Setting("header", numbers[above[0]]),
+            )
+        )
+    decimal = [n for n in structure.names if is_number_like(n) and not n.isdigit()]
+    if header and 2 * len(decimal) > len(structure.names):
+        values = {"source": label, "line": line, "header": header[0]}
+        option = Setting("header", "none")
+        notes.append(Message("names_of_numbers", **values, shown=quote(decimal[0]), option=option))
+    if len(header) > 1:
+        combined = next((name for name in structure.names if " " in name), structure.names[0])
+        notes.append(
+            Message(
+                "header_of_lines",
+                source=label,
+                line=line,
+                first=header[0],
+                last=header[-1],
+                name=quote(combined),
+                option=Setting("header", header[-1]),
+            )
+        )
+    if structure.below:
+        shown = quote(joined_cells(cells[structure.below[0]]))
+        values = {"source": label, "line": line, "number": numbers[structure.below[0]]}
+        option = Setting("header", header[0])
+        notes.append(Message("line_of_units", **values, shown=shown, option=option))
     return notes
 
 

@@ -125,7 +125,7 @@ class Curve(Number):
         name, found = facts.name, facts.placeholders
         for one in found:
             own = replace(one, missing=one.missing and not settings.exact)
-            alert(PLACEHOLDERS[own.missing], sentence(name, own), name)
+            alert(PLACEHOLDERS[own.missing], sentence(name, own, date=facts.date), name)
         codes = () if settings.exact else read_as_missing(found)
         points = Points.of(*facts.points()).without(codes)
         if len(points.values) < 2:

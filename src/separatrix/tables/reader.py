@@ -109,7 +109,7 @@ _T = TypeVar("_T")
 
 # Where there are many columns, fewer rows are in the sample: a hundred of them, or so many cells.
 _SAMPLE_CELLS, _LEAST_SAMPLE = 200_000, 100
-# As many notes of one sort about lines of files are given in full.
+# Notes of one sort about lines of files that are given in full.
 _NOTES_IN_FULL = 3
 # The number of files that have rows in the sample, where there are several.
 _SAMPLE_FILES = 5

@@ -209,15 +209,6 @@ def _in_order(words: Sequence[str]) -> str:
     return " < ".join(words[:6]) + (" < ..." if len(words) > 6 else "")
 
 
-def _quantity(spelling: ValueFormat) -> str:
-    """What a column that holds more than numbers is read as, in words."""
-    if spelling.kind == "measure":
-        return (
-            "durations, in seconds" if spelling.unit == "s" else f"quantities, in {spelling.unit}"
-        )
-    return {"share": "shares", "angle": "angles, in degrees"}[spelling.kind]
-
-
 def _renamed(column: Any, spelling: ValueFormat) -> Any:
     """Levels by the names that most of their like have."""
     if isinstance(column, Categorical):
@@ -334,15 +325,27 @@ class _Columns:
         self._note(name, values, gone, found)
 
     def _note(self, name: str, values: Any, gone: Any, found: Found) -> None:
+        """Note how a column is read, and the cells that are not read so."""
+        if found.example:
+            self._note_reading(name, found)
+        if found.ambiguous:
+            self.alerts.add("that can be read in two ways", self._two_ways(name, found))
+        if found.marks:
+            self._note_marks(name, found)
+        if found.strays:
+            self._note_strays(name, values, gone, found)
+
+    def _note_reading(self, name: str, found: Found) -> None:
+        """Note what the cells of a column are read as."""
         spelling, column = found.spelling, quote(name)
-        if spelling.kind == "date" and found.example:
+        if spelling.kind == "date":
             how = f" written like {quote(found.example)}"
             if spelling.order in DATE_ORDERS and not any(map(str.isalpha, found.example)):
                 how += f", read {spelling.order}"
             self.notes.add("holding dates, read as days", date_note(name, how))
-        elif found.example and spelling.parts:
+        elif spelling.parts:
             self._note_parts(name, found)
-        elif found.example and spelling.kind == "ordered":
+        elif spelling.kind == "ordered":
             self.notes.add(
                 "of ranges, read in their order",
                 Message(
@@ -353,72 +356,75 @@ class _Columns:
                     category=Setting("kinds", (name, "category")),
                 ),
             )
-        elif found.example and spelling.kind != "number" and not found.plain:
+        elif spelling.kind != "number" and not found.plain:
             self.notes.add(
                 "holding quantities",
                 Message(
                     "quantity_read",
                     column=column,
-                    what=_quantity(spelling),
+                    what=spelling.contents,
                     example=quote(found.example),
                     number=number_text(spelling.number(found.example)),
                     category=Setting("kinds", (name, "category")),
                 ),
             )
-        elif found.example and not found.plain:
+        elif not found.plain:
             number = number_text(spelling.number(found.example))
             self.notes.add(
                 "holding numbers with signs, units or marks",
                 f"column {column} holds numbers written like {quote(found.example)}, which is read "
                 f"as {number}",
             )
-        if found.ambiguous:
-            self.alerts.add("that can be read in two ways", self._two_ways(name, found))
-        if found.marks:
-            marks = sorted(found.marks, key=lambda text: -found.marks[text])
-            cells = counted(sum(found.marks.values()), "cell")
-            shown = ", ".join(quote(text, 20) for text in marks[:4])
-            self.notes.add(
-                "with marks for missing values",
-                Message(
-                    "marks_read",
-                    column=column,
-                    cells=cells,
-                    shown=shown,
-                    category=Setting("kinds", (name, "category")),
-                ),
-            )
-        if found.strays:
-            # As an object, for NumPy's strings lose NUL bytes at their end.
-            stray = np.array(found.strays[0], dtype=object)
-            row = int(np.flatnonzero((values == stray) & ~gone)[0])
-            others = ", ".join(quote(text, 30) for text in found.strays[1:3])
-            one = found.n_strays == 1
-            if spelling.kind == "list":
-                known = set(spelling.words)
-                new = {i for text in found.strays for i in items(text, spelling.unit)} - known
-                self.alerts.add(
-                    "with values not seen at fit",
-                    Message("list_values_later", column=column, values=joined(sorted(new), 5)),
-                )
-                return
-            stated = {
-                "column": column,
-                "cells": counted(found.n_strays, "cell"),
-                "are": "is" if one else "are",
-                "noun": _plural(_NOUNS.get(spelling.kind, "number"), one),
-                "where": f"{quote(found.strays[0], 30)} in row {self.old.row_number(row)}"
-                + (f", {others}" if others else ""),
-                "count": "counts" if one else "count",
-            }
-            category = Setting("kinds", (name, "category"))
+
+    def _note_marks(self, name: str, found: Found) -> None:
+        """Note the texts that count as missing."""
+        marks = sorted(found.marks, key=lambda text: -found.marks[text])
+        cells = counted(sum(found.marks.values()), "cell")
+        shown = ", ".join(quote(text, 20) for text in marks[:4])
+        self.notes.add(
+            "with marks for missing values",
+            Message(
+                "marks_read",
+                column=quote(name),
+                cells=cells,
+                shown=shown,
+                category=Setting("kinds", (name, "category")),
+            ),
+        )
+
+    def _note_strays(self, name: str, values: Any, gone: Any, found: Found) -> None:
+        """Note the cells that are not of the form of the others, and count as missing."""
+        spelling, column = found.spelling, quote(name)
+        # As an object, for NumPy's strings lose NUL bytes at their end.
+        stray = np.array(found.strays[0], dtype=object)
+        row = int(np.flatnonzero((values == stray) & ~gone)[0])
+        others = ", ".join(quote(text, 30) for text in found.strays[1:3])
+        one = found.n_strays == 1
+        if spelling.kind == "list":
+            known = set(spelling.words)
+            new = {i for text in found.strays for i in items(text, spelling.unit)} - known
             self.alerts.add(
-                "in which a few cells count as missing",
-                # How a column is read was settled at fit.
-                Message("stray_cells_later", **stated)
-                if found.known
-                else Message("stray_cells", **stated, category=category),
+                "with values not seen at fit",
+                Message("list_values_later", column=column, values=joined(sorted(new), 5)),
             )
+            return
+        stated = {
+            "column": column,
+            "cells": counted(found.n_strays, "cell"),
+            "are": "is" if one else "are",
+            "noun": _plural(_NOUNS.get(spelling.kind, "number"), one),
+            "where": f"{quote(found.strays[0], 30)} in row {self.old.row_number(row)}"
+            + (f", {others}" if others else ""),
+            "count": "counts" if one else "count",
+        }
+        category = Setting("kinds", (name, "category"))
+        self.alerts.add(
+            "in which a few cells count as missing",
+            # How a column is read was settled at fit.
+            Message("stray_cells_later", **stated)
+            if found.known
+            else Message("stray_cells", **stated, category=category),
+        )
 
     def _note_merged(self, name: str, found: Found) -> None:
         """Note which spellings are read as one level."""
@@ -477,8 +483,8 @@ class _Columns:
         if name == reading.target:
             return
         number = Setting("kinds", (name, "number"))
-        for code, asked in (("clock", clock_question), ("share", share_question)):
-            if text := asked(counts):
+        for code, question in (("clock", clock_question), ("share", share_question)):
+            if text := question(counts):
                 stated = {"column": quote(name), "text": quote(text), "number": number}
                 self.alerts.add(
                     "that can be read in two ways", Message(f"question.{code}", **stated)

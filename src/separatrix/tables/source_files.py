@@ -367,7 +367,7 @@ class Part:
     # What its rows look like, and whether all lines that were looked at are rows.
     shape: Shape | None = None
     plain: bool = True
-    # What is said of lines that are not read as rows.
+    # Messages about lines that are not read as rows.
     notes: list[Message] = field(default_factory=list)
 
     @property

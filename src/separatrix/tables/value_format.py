@@ -146,8 +146,16 @@ _SIDES = {word: side for pair in _TRUTH for side, word in enumerate(pair)}
 PARTED = ("list", "coordinates", "amounts")
 """Kinds of columns that are taken apart into several."""
 NEW_KINDS = ("measure", "share", "angle", "levels", *PARTED)
-"""Kinds that model files have from version 5 of an encoding on."""
+"""Kinds that model files have from version 7 of an encoding on."""
 _KINDS = ("number", "date", "truth", "ordered", *NEW_KINDS)
+# What cells hold, by the kind of their format.
+_CONTENTS = {
+    "share": "shares",
+    "angle": "angles, in degrees",
+    "list": "lists, of which each value has a column",
+    "coordinates": "pairs of coordinates, of which each has a column",
+    "amounts": "amounts in several currencies, of which each has a column",
+}
 
 
 @dataclass(frozen=True)
@@ -265,6 +273,13 @@ class ValueFormat:
     def parts(self) -> tuple[str, ...]:
         """The columns that a column is taken apart into; none for most."""
         return self.words if self.kind in PARTED else ()
+
+    @property
+    def contents(self) -> str:
+        """What cells hold that hold more than a number, a date or a word; empty for others."""
+        if self.kind == "measure":
+            return "durations, in seconds" if self.unit == "s" else f"quantities, in {self.unit}"
+        return _CONTENTS.get(self.kind, "")
 
     @property
     def nothing(self) -> float:

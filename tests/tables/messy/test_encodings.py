@@ -341,7 +341,7 @@ REFUSED = {
     "square": (("--formula", "Antwort ~ Alter^2"), "character 15: a formula has no powers"),
     "function": (("--formula", "Antwort ~ exp(Alter)"), "character 11: exp(Alter) is not one of"),
     "grammar": (("--formula", "Antwort ~ (Alter"), "character 11"),
-    "left out": (("--log", "Betrag", "--ignore", "Betrag"), "is one of the terms, and is no"),
+    "left out": (("--log", "Betrag", "--ignore", "Betrag"), "and --ignore makes it no feature"),
 }  # fmt: skip
 
 

@@ -14,12 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from separatrix import compare
-from separatrix.assessment.entities import likely_group, likely_time
+from separatrix.assessment.entities import likely_group
 from separatrix.assessment.leaks import single_scores
 from separatrix.assessment.periods import by_groups
 from separatrix.cli import main
 from separatrix.data.splitting import drawn_folds, time_folds, time_parts
 from separatrix.tables import Table
+from separatrix.tables.row_times import likely_time
 
 
 @dataclass(frozen=True)

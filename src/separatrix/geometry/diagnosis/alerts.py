@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from separatrix.geometry.diagnosis.findings import Finding
+from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding
 from separatrix.messages import Joined, Message
 from separatrix.tables.table import Remarks, quote
 
 if TYPE_CHECKING:
     from separatrix.tables import Encoder
 
-__all__ = ["alerts_as_findings", "not_alerted", "rank", "ranked_alerts"]
+__all__ = ["alerts_as_findings", "gravity", "not_alerted", "ranked_alerts"]
 
 # Why a column is no feature, of one and of several, by the sort of the encoder's alert.
 _LEFT_OUT = {
@@ -38,6 +38,8 @@ _RANKS = {
     "falls_by_time": 0,
     "gives_label_away": 0,
     "nearly_gives_label_away": 0,
+    "gives_target_away": 0,
+    "determines_target": 0,
     "row_numbers": 1,
     "column": 2,
     "one_to_one": 3,
@@ -46,9 +48,9 @@ _RANKS = {
 }
 
 
-def rank(finding: Finding) -> int:
-    """The place of a finding among those of its severity."""
-    return _RANKS.get(finding.code, 2)
+def gravity(finding: Finding) -> tuple[int, int]:
+    """What findings are sorted by, the gravest first: the severity, and the place in it."""
+    return SEVERITIES.index(finding.severity), _RANKS.get(finding.code, 2)
 
 
 def alerts_as_findings(encoder: Encoder) -> list[Finding]:
@@ -71,7 +73,7 @@ def alerts_as_findings(encoder: Encoder) -> list[Finding]:
     ]
     if len(gone) > 1:
         found.append(_left_out(gone))
-    return sorted(found, key=rank)
+    return sorted(found, key=gravity)
 
 
 def ranked_alerts(encoder: Encoder) -> list[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from separatrix.geometry.diagnosis.findings import Finding, finding
+from separatrix.geometry.diagnosis.findings import TARGET_LEAK, Finding, finding
 from separatrix.messages import Message, Setting, counted, join, percent, quoted
+from separatrix.tables.profiles.profiling import PAIRS
 from separatrix.tables.profiles.records import Drift, TableProfile
 
 __all__ = ["profile_findings"]
@@ -35,12 +36,10 @@ _WORDINGS = {
     ),
     "determines_target": (
         "{column} nearly determines the target: the {measure} of the two is {value:.3f}",
-        "a column that is known only together with the target makes all scores too optimistic and "
-        "the model useless",
-        "if it is not known before the target, leave it out",
+        *TARGET_LEAK,
     ),
     "alike": (
-        "{count:pair} of columns {count:says|say} nearly the same: {shown}",
+        "{count:pair} of columns{more} {count:says|say} nearly the same: {shown}",
         "the split of the weight between such columns is uncertain",
         "leave one of each pair out, or interpret their weights together",
     ),
@@ -128,6 +127,8 @@ def _alike(profile: TableProfile, known: Collection[str]) -> Iterator[Finding]:
             {"pairs": [[one.first, one.second] for one in pairs[:_LISTED]], "count": len(pairs)},
             table=_WORDINGS,
             shown=join(shown, len(pairs) - _SHOWN, "; "),
+            # A profile has no more than so many pairs.
+            more=" or more" if len(pairs) >= PAIRS else "",
         )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from separatrix.data.validation import check_choice, check_number
-from separatrix.geometry.diagnosis.alerts import alerts_as_findings, not_alerted
+from separatrix.geometry.diagnosis.alerts import alerts_as_findings, gravity, not_alerted
 from separatrix.geometry.diagnosis.checks import CHECKS, WITHOUT_CLASSES, Examined, Skipped
 from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding
 from separatrix.geometry.points import labelled_points
@@ -314,7 +314,7 @@ def _is_quantity(y: Any) -> bool:
 
 
 def _from_the_gravest(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
+    return tuple(sorted(findings, key=gravity))
 
 
 def _of_matrix(

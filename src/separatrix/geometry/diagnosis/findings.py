@@ -9,7 +9,7 @@ from typing import Any
 
 from separatrix.messages import Message, counted, percent, sentences
 
-__all__ = ["SEVERITIES", "Finding", "finding"]
+__all__ = ["SEVERITIES", "TARGET_LEAK", "Finding", "finding"]
 
 SEVERITIES: tuple[str, ...] = ("problem", "warning", "note")
 """From the gravest: what makes a result useless or misleading, what will hurt, what to know."""
@@ -60,6 +60,12 @@ _LEAK = (
     "model useless",
     "if it is not known before the label, leave it out; if it is, a threshold on it is enough",
 )
+TARGET_LEAK = (
+    "a column that is known only together with the target makes all scores too optimistic and the "
+    "model useless",
+    "if it is not known before the target, leave it out",
+)
+"""Why it matters that a column gives the target away, and what to do."""
 _DIVERGES = (
     "without a penalty the weights grow without limit, and there is no finite optimum; with one, "
     "its strength alone decides how large they are"
@@ -141,9 +147,7 @@ _WORDINGS: dict[str, tuple[str, str, str]] = {
     ),
     "gives_target_away": (
         "{column} alone nearly determines the target: their correlation is {correlation:.4f}",
-        "a column that is known only together with the target makes all scores too optimistic and "
-        "the model useless",
-        "if it is not known before the target, leave it out",
+        *TARGET_LEAK,
     ),
     "more leaks": (
         "{shown} {count:determines|determine} the class, too, exactly or nearly",

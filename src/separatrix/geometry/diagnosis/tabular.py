@@ -9,9 +9,9 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.geometry.diagnosis.findings import Finding
-from separatrix.messages import Message, message_of, quoted
+from separatrix.messages import message_of, quoted
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
-from separatrix.tables.date_parts import with_date_parts
+from separatrix.tables.date_parts import with_date_parts, without_parts_of
 from separatrix.tables.placeholders import of_column, read_as_missing, sentence
 from separatrix.tables.table import masked, missing_mask, present
 
@@ -144,17 +144,19 @@ def _is_constant(column: Any) -> bool:
 
 def _without_placeholders(table: Table) -> tuple[Table, list[Finding]]:
     """The table as a fit reads it, without the values that stand for missing ones."""
-    columns, findings = dict(table.columns), []
+    away = {name: read_as_missing(of_column(table, name)) for name in table.dates}
+    parted = without_parts_of(table, away)
+    columns, findings = dict(parted.columns), []
     for name in table.names:
-        found = of_column(table, name)
-        if away := read_as_missing(found):
+        found = of_column(parted, name)
+        if codes := read_as_missing(found):
             values = np.ma.getdata(columns[name])
-            gone = missing_mask(columns[name]) | np.isin(values, away)
+            gone = missing_mask(columns[name]) | np.isin(values, codes)
             columns[name] = masked(values.copy(), gone)
         for one in found:
             if one.missing:
-                said: Message = sentence(name, one)
+                what = sentence(name, one, date=name in table.dates)
                 findings.append(
-                    Finding("placeholder", "warning", said, "", "", {"columns": [name]})
+                    Finding("placeholder", "warning", what, "", "", {"columns": [name]})
                 )
     return (replace(table, columns=columns) if findings else table), findings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,17 @@ from separatrix.messages import counted, join, percent
 from separatrix.tables.categorical import Categorical, first_appearance
 from separatrix.tables.placeholders import Placeholders, of_column, read_as_missing
 from separatrix.tables.profiles.records import Bin, ColumnProfile
+from separatrix.tables.profiles.values import value_text
 from separatrix.tables.table import Table, missing_mask, number_text, quote
 
-__all__ = ["Column", "Target", "column_profile", "prepared"]
+__all__ = ["MOST_CLASSES", "Column", "Target", "column_profile", "prepared"]
 
 # Levels that have a bar of their own, and bars of numbers.
 LEVELS, BINS = 8, 20
 # So many different numbers at most have a bar each.
 _FEW = 12
+# Targets of more classes are not drawn in the bars of other columns.
+MOST_CLASSES = 6
 # Numbers beyond the outermost hundredths of the rows share a bar where they reach this many times
 # as far as the others.
 _TAIL, _FAR = 0.01, 4.0
@@ -167,10 +170,6 @@ class Target:
         return [{"by_class": tuple(row)} for row in counts.tolist()]
 
 
-# Targets of more classes are not drawn in the bars of other columns.
-MOST_CLASSES = 6
-
-
 def column_profile(
     table: Table,
     column: Column,
@@ -250,10 +249,11 @@ def _numbers(column: Column) -> dict[str, Any]:
 
 def _alerts(column: Column, n: int, lost: int, numbers: dict[str, Any]) -> list[str]:
     found = []
+    own_text = partial(value_text, "date") if column.kind == "date" else number_text
     if lost >= _MANY_MISSING * n:
         found.append(f"{percent(lost / n)} missing")
     for one in column.placeholders:
-        values = " or ".join(map(number_text, one.values))
+        values = " or ".join(map(own_text, one.values))
         verb = "read as missing" if one.missing else "perhaps missing"
         found.append(f"{values} {verb} ({counted(one.n, 'cell')})")
     counts = column.counted[1] if column.numeric else column.level_counts
@@ -342,7 +342,7 @@ def _read_as(table: Table, column: Column) -> str:
         return f"{_NOUNS[column.kind]}, as requested"
     spelling = table.spellings.get(name)
     if spelling is not None:
-        return f"{_NOUNS[column.kind]}, {_spelled(spelling)}"
+        return spelling.contents or f"{_NOUNS[column.kind]}, {_spelled(spelling)}"
     if column.kind == "category":
         column_of = table.columns[name]
         words = "words" if isinstance(column_of, Categorical) else "short texts"
@@ -375,8 +375,8 @@ def _spelled(spelling: Any) -> str:
         return f"in the order of the levels from {quote(spelling.words[0])} to " + quote(
             spelling.words[-1]
         )
-    if spelling.kind != "number":
-        return f"written as a {spelling.kind}"
+    if spelling.kind == "levels":
+        return "of which some are spelled in several ways"
     parts = [f"with {quote(spelling.unit)}"] if spelling.unit else []
     parts += ["with a decimal comma"] if spelling.decimal == "," else []
     parts += ["with magnitudes such as k and M"] if spelling.magnitudes else []

@@ -19,9 +19,10 @@ from separatrix.tables.profiles.records import (
     TableProfile,
 )
 from separatrix.tables.roles import repeated_rows
+from separatrix.tables.row_times import likely_time
 from separatrix.tables.table import Table, quote
 
-__all__ = ["profile_of", "tuned"]
+__all__ = ["PAIRS", "profile_of", "tuned"]
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,10 @@ class Tuning:
 tuned = Tuned(Tuning())
 
 # Weaker dependences are chance, or nobody's concern.
-_LEAST, _PAIRS, _MATRIX = 0.2, 40, 30
+_LEAST, PAIRS, _MATRIX = 0.2, 40, 30
 # Two columns are missing together where so many of the rows that lack either lack both.
 _TOGETHER, _FEWEST_GONE = 0.8, 3
 _PERIODS, _MOVES = 10, 0.2
-# Different values that a column has at least to be one of dates by which others move.
-_DATES = 20
 _SHOWN = 10
 
 
@@ -110,7 +109,7 @@ def profile_of(
     if len(rows) < n:
         sample = [one.take(rows) for one in sample]
     found = strengths(sample)
-    time = _time(own)
+    time = likely_time(table, complete=False)
     return TableProfile(
         source=table.source,
         n_rows=n if n_rows is None else n_rows,
@@ -120,7 +119,7 @@ def profile_of(
         columns=tuple(_with_association(profiles, found, target)),
         missing_together=tuple(_missing_together(own)),
         duplicates=_duplicates(table),
-        dependences=tuple(pairs_of(found, most=_PAIRS, least=_LEAST)),
+        dependences=tuple(pairs_of(found, most=PAIRS, least=_LEAST)),
         matrix=_matrix(found, target),
         rows_compared=len(rows),
         columns_compared=len(compared),
@@ -263,13 +262,6 @@ def _duplicates(table: Table) -> Duplicates:
 
 
 # --------------------------------------------------------------------------------------------- time
-
-
-def _time(own: Mapping[str, Column]) -> str | None:
-    """The column of dates that has the most values; None where none has many."""
-    dates = [one for one in own.values() if one.kind == "date" and one.n_distinct >= _DATES]
-    first = min(dates, key=lambda one: int(one.gone.sum()), default=None)
-    return None if first is None else first.name
 
 
 def _drift(own: Mapping[str, Column], time: str, goal: Target | None) -> list[Drift]:

@@ -18,7 +18,8 @@ def value_text(kind: str, value: float) -> str:
     """
     if kind == "truth":
         return "true" if value else "false"
-    if kind == "date" and abs(value) < 2_900_000:
+    # From the year -5970 on, and up to 9999-12-31.
+    if kind == "date" and -2_900_000 < value < 2_932_897:
         moment = np.datetime64(round(value * 1440), "m")
         text = str(moment).replace("T", " ")
         return text.removesuffix(" 00:00")

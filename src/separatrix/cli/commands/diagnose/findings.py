@@ -10,9 +10,9 @@ import numpy as np
 from separatrix._compiled.tuning import Tuned
 from separatrix.cli.output import Output
 from separatrix.cli.wording import TERMINAL
-from separatrix.geometry.diagnosis.alerts import not_alerted
+from separatrix.geometry.diagnosis.alerts import gravity, not_alerted
 from separatrix.geometry.diagnosis.diagnosis import diagnose
-from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding
+from separatrix.geometry.diagnosis.findings import Finding
 from separatrix.tables import Encoder
 
 
@@ -99,8 +99,7 @@ def warn_before_fit(
         value_text=encoder.value_text,
     )
     kept = list(not_alerted(found, encoder))
-    # The gravest first: a leak makes all scores say nothing.
-    kept.sort(key=lambda one: (SEVERITIES.index(one.severity), "label_away" not in one.code))
+    kept.sort(key=gravity)
     for finding in kept:
         if finding.severity != "note":
             out.warn("; ".join(map(TERMINAL, filter(None, (finding.what, finding.remedy)))))

@@ -141,7 +141,7 @@ def _line(one: ColumnProfile, profile: TableProfile) -> list[str]:
         one.kind,
         share,
         f"{one.n_distinct:,}",
-        _values(one, profile.n_profiled - one.n_missing),
+        _values(one, profile.n_profiled),
         short(alerts, _ALERTS),
     ]
 

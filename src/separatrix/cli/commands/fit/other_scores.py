@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.assessment.decision import Decision
-from separatrix.assessment.entities import likely_group, likely_time
+from separatrix.assessment.entities import likely_group
 from separatrix.assessment.leaks import TELLING, falls_without, single_scores
 from separatrix.assessment.other_scores import FALL, OtherScore, figure, main_score
 from separatrix.assessment.scoring import score_rows
@@ -27,12 +27,13 @@ from separatrix.cli.output import Output
 from separatrix.data.design import dense
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
+from separatrix.tables.row_times import likely_time
 from separatrix.tables.table import quote
 
 __all__ = ["other_scores"]
 
 _TOL = 1e-4
-# From here on it is asked which columns a score rests on.
+# The score from which on columns are searched for leaks.
 _HIGH = 0.9
 # Fits without one column, and columns that are found so.
 _TRIED, _ROUNDS = 3, 4
@@ -160,7 +161,7 @@ class _Again:
         if "warm_start" in parameters and options.model not in _STEPWISE:
             self._start(model, rows, kept)
         with warnings.catch_warnings(), fitting(model, self.interrupted):
-            # Of this fit its score is printed alone.
+            # Only the score of this fit is printed.
             warnings.simplefilter("ignore")
             rows.fit(model)
         return None if self.interrupted else model

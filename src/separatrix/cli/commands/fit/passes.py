@@ -14,7 +14,6 @@ import numpy as np
 
 from separatrix.assessment.blocks import score_blocks
 from separatrix.assessment.decision import Decision
-from separatrix.assessment.entities import names_birth
 from separatrix.assessment.scoring import Predictions, predictions
 from separatrix.cli.commands.fit import FitOptions
 from separatrix.cli.commands.fit.models import (
@@ -53,6 +52,7 @@ from separatrix.persistence.model_file import StoredModel
 from separatrix.scale import BlockedData
 from separatrix.scale.checkpoints import kept_until_end
 from separatrix.tables import DEFAULT_MISSING
+from separatrix.tables.row_times import names_birth
 from separatrix.tables.table import missing_marks, quote
 
 

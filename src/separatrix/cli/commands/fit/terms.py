@@ -84,12 +84,23 @@ def with_terms(options: O) -> O:
     given = replace(given, target=terms.target or given.target)
     for name in sorted(terms.columns):
         if name == (given.target or "target"):
-            raise click.UsageError(f"the column to predict, {name}, is also one of the terms")
+            raise click.UsageError(
+                f"the column to predict, {name}, is also one of the terms: leave out that term, or "
+                "give another --target"
+            )
+        roles = {option: getattr(given, option, None) for option in ("group", "weight")}
         left_out = name in given.ignore or given.kinds.get(name) == "ignore"
-        if left_out or name in (getattr(given, "group", None), getattr(given, "weight", None)):
-            raise click.UsageError(f"the column {name} is one of the terms, and is no feature")
+        taken = "ignore" if left_out else next((o for o, one in roles.items() if one == name), "")
+        if taken:
+            raise click.UsageError(
+                f"the column {name} is one of the terms, and --{taken} makes it no feature: leave "
+                "out one of the two"
+            )
         if terms.kinds.get(name) not in (None, given.kinds.get(name, "category")):
-            raise click.UsageError(f"C({name}) is a category, and --kind {name} is something else")
+            raise click.UsageError(
+                f"C({name}) is a category, and --kind {name}={given.kinds[name]} is none: give one "
+                "of them"
+            )
     settled: O = replace(
         given,
         kinds={**terms.kinds, **given.kinds},
