@@ -7,7 +7,8 @@ decimal mark, the same unit.  The like holds of dates, by one order of day, mont
 stands in the way counts as missing, and is reported.  A spelling that was found at fit is kept, and
 later tables are read by it.
 
-``$1,063``, ``1.063,50 €``, ``(250)``, ``39.6%``, ``1 234,5 kg``, ``1'000``, ``12k``, ``3.5M``;
+``$1,063``, ``1.063,50 €``, ``(250)``, ``$(250)``, ``5,300*``, ``<0.5`` among numbers (as 0.5),
+ ``39.6%``, ``1 234,5 kg``, ``1'000``, ``12k``, ``3.5M``;
 ``05/09/2025``, ``2025-09-05``, ``05.09.25``, ``5-Sep-2025``, ``September 5, 2025``, with or without
 a time of day.  A number that begins with a zero, such as ``00731``, is a code and no number.
 
@@ -23,7 +24,7 @@ import datetime
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -34,7 +35,14 @@ from separatrix.tables import cell_parts as parts
 from separatrix.tables import quantities
 from separatrix.tables.level_spellings import Spellings, merged_levels
 
-__all__ = ["DATE_ORDERS", "Found", "ValueFormat", "find_spelling", "is_placeholder_word"]
+__all__ = [
+    "DATE_ORDERS",
+    "Found",
+    "ValueFormat",
+    "find_spelling",
+    "is_in_digits",
+    "is_placeholder_word",
+]
 
 #: A column is of a kind where at least this share of its values is.
 MEANT = 0.95
@@ -127,7 +135,7 @@ def is_placeholder_word(text: str) -> bool:
 
 # ------------------------------------------------------------------------------------- numbers
 
-_SIGNS = "$€£¥₹₩₽₺₫₪฿₴₦₱¢₿"
+_SIGNS = "$€£¥￥₹₩₽₺₫₪฿₴₦₱¢₿"
 _CODES = (
     "USD EUR GBP CHF JPY CNY RMB INR AUD CAD NZD SEK NOK DKK PLN CZK HUF BRL MXN ZAR KRW RUB TRY "
     "SGD HKD ILS THB kr zł Kč Ft Rs Fr R$ US$ A$ C$"
@@ -138,16 +146,19 @@ _CURRENCY = "|".join(
 )
 _MINUS = "−–-"
 _NUMBER = re.compile(
-    rf"""(?P<open>\()?\s*
+    rf"""(?P<limit>[<>]=?|[≤≥])?\s*(?P<open>\()?\s*
     (?P<sign>[+{_MINUS}])?\s*
     (?P<before>{_CURRENCY})?\s*
+    (?P<within>\()?\s*
     (?P<inner>[+{_MINUS}])?\s*
     (?P<body>[0-9][0-9.,'’\u00a0\u202f\u2009 ]*|[.,][0-9]+)
     (?P<exponent>[eE][+-]?\d{{1,3}})?
     \s*(?P<after>%|‰|°\ ?[CFK]?|{_CURRENCY}|[^\W\d_]{{1,7}}[²³]?(?:/[^\W\d_]{{1,5}}[²³]?)?)?
-    \s*(?P<trailing>[{_MINUS}])?\s*(?P<close>\))?\s*(?P<outer>%)?""",
+    \s*(?P<trailing>[{_MINUS}])?\s*(?P<close>\))?\s*(?P<outer>%)?
+    \s*(?P<footnote>[*†‡]{{1,3}})?""",
     re.VERBOSE,
 )
+_LIMITS, _FOOTNOTES = "<>≤≥", "*†‡"
 _MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "mn": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9}
 # Marks between groups of digits, by the decimal mark.
 _GROUPS = {".": ",'’\u00a0\u202f\u2009 ", ",": ".'’\u00a0\u202f\u2009 "}
@@ -167,10 +178,14 @@ def _taken_apart(text: str) -> _Written | None:
     found = _NUMBER.fullmatch(text)
     if found is None:
         return None
-    opening, sign, before, inner, body, exponent, after, trailing, closing, outer = found.groups()
+    sign, before, inner, body, exponent, after, trailing, outer = found.group(
+        "sign", "before", "inner", "body", "exponent", "after", "trailing", "outer"
+    )
     signs = [mark for mark in (sign, inner, trailing) if mark]
-    bracketed = bool(opening)
-    if bracketed != bool(closing) or len(signs) + bracketed > 1:
+    # ($3) and $(3) are both -3.
+    brackets = [found[name] for name in ("open", "within") if found[name]]
+    bracketed = bool(brackets)
+    if len(brackets) != bool(found["close"]) or len(signs) + bracketed > 1:
         return None
     units = [unit.rstrip(".") for unit in (before, after, outer) if unit]
     if len(units) > 1:
@@ -201,7 +216,16 @@ def _split_magnitude(unit: str) -> tuple[str, str]:
 
 _CURRENCIES = frozenset([*_CODES.split(), *_SIGNS])
 # Codes and signs of one currency.
-_SAME = {"EUR": "€", "USD": "$", "US$": "$", "GBP": "£", "JPY": "¥", "INR": "₹", "KRW": "₩"}
+_SAME = {
+    "EUR": "€",
+    "USD": "$",
+    "US$": "$",
+    "GBP": "£",
+    "JPY": "¥",
+    "￥": "¥",
+    "INR": "₹",
+    "KRW": "₩",
+}
 
 
 def _unsigned(body: str, decimal: str) -> float | None:
@@ -264,6 +288,7 @@ _DATES = tuple(
         rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[\s/.-]*(?P<month>{_MONTH})\.?[\s/.,-]*(?P<year>\d{{4}}|\d{{2}})",
         rf"(?P<month>{_MONTH})\.?\s*(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})",
         rf"(?P<year>\d{{4}})[\s/.-](?P<month>{_MONTH})\.?[\s/.-](?P<day>\d{{1,2}})",
+        r"(?P<year>\d{4})\s*[年년]\s*(?P<month>\d{1,2})\s*[月월]\s*(?P<day>\d{1,2})\s*[日일]",
     )
 )
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
@@ -300,7 +325,8 @@ def _days(text: str, order: str) -> float | None:
         month_number = int(month)
     else:
         year, day = part["year"], part["day"]
-        month_number = _MONTHS.index(part["month"][:3].lower()) + 1
+        month = part["month"]
+        month_number = int(month) if month.isdigit() else _MONTHS.index(month[:3].lower()) + 1
     number = int(year)
     if len(year) <= 2:
         # As POSIX has it.
@@ -627,7 +653,9 @@ def find_spelling(
     example = next(
         (t for t in written if spelling.kind == "measure" and _is_converted(t, spelling)), ""
     )
-    example = example or next(iter(written), "")
+    # What is lost when a number is read is shown before what is not.
+    marked = (t for t in written if t[0] in _LIMITS or t[-1] in _FOOTNOTES)
+    example = example or next(marked, "") or next(iter(written), "")
     if not example and not strays and not marks:
         return None
     n_strays = sum(values[text] for text in strays)
@@ -663,6 +691,24 @@ def _looks_countable(text: str, order: str | None) -> bool:
     )
 
 
+def is_in_digits(texts: Collection[str], order: str | None) -> bool:
+    """Whether half of some texts look like a number or a date, or have no more letters than digits.
+
+    Examples
+    --------
+    >>> from separatrix.tables.value_format import is_in_digits
+    >>> is_in_digits(["01/02/2021 04:00 AM"], None), is_in_digits(["4 of us came"], None)
+    (True, False)
+    """
+    some = [*texts][:: max(1, len(texts) // 200)]
+    digits = sum(
+        _looks_countable(text, order)
+        or 0 < sum(map(str.isdigit, text)) >= sum(map(str.isalpha, text))
+        for text in some
+    )
+    return 2 * digits >= len(some)
+
+
 def _looks_like_date(text: str, order: str | None) -> bool:
     return (order is not None and _days(text, order) is not None) or any(
         pattern.fullmatch(text) is not None for pattern in _DATES
@@ -674,7 +720,9 @@ def _numbers(
 ) -> tuple[ValueFormat, int, str] | None:
     """The best spelling of numbers, in how many rows it holds, and a doubtful text."""
     written = {text: one for text in values if (one := _taken_apart(text)) is not None}
-    if not written:
+    # Among numbers <0.5 is a limit of detection, which is read as 0.5; alone it is a class.
+    limits = sum(values[text] for text in written if text[0] in _LIMITS)
+    if not written or 2 * limits > sum(values.values()):
         return None
     units: Counter[str] = Counter()
     magnitudes: Counter[str] = Counter()
