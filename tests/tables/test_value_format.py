@@ -28,6 +28,10 @@ def days(year, month, day, hours=0.0):
         (["1.063,50 €", "12,5 €", "3 €"], [1063.5, 12.5, 3]),
         (["EUR 1.000.000", "EUR 0,5"], [1e6, 0.5]),
         (["39.6%", "12 %", "-3%", "(2%)"], [39.6, 12, -3, -2]),
+        (["$(1,250.50)", "$3", "($4)"], [-1250.5, 3, -4]),
+        (["￥13,600", "¥500", "￥12"], [13600, 500, 12]),
+        (["5,300*", "4,407", "12†"], [5300, 4407, 12]),
+        (["<0.5", "1.25", ">= 40", "3"], [0.5, 1.25, 40, 3]),
         (["1'000", "12'345.5"], [1000, 12345.5]),
         (["1 234,5", "12"], [1234.5, 12]),
         (["1\u202f234", "12\u202f345\u202f678"], [1234, 12345678]),
@@ -228,6 +232,26 @@ def test_kinds_that_are_asked_for(write) -> None:
         read_table(path, date_format="backwards")
     with pytest.raises(DataError, match="';' is not a decimal mark"):
         read_table(path, decimal=";")
+
+
+def test_limits_alone_are_classes() -> None:
+    assert find_spelling(["<=50K", ">50K"] * 20) is None
+    found = find_spelling(["3.2"] * 10 + ["4.1"] * 10 + ["<0.5"])
+    assert found is not None and found.example == "<0.5"
+
+
+def test_dates_and_amounts_of_several_words_are_no_prose(write) -> None:
+    rows = [
+        f"{1 + k % 12:02d}/{1 + k % 28:02d}/2021 {1 + k % 12:02d}:15 {'AP'[k % 2]}M,"
+        f"{200 + k}\u202f{100 + k} €,room {k} of the house,2023年{1 + k % 12}月{1 + k % 28}日"
+        for k in range(60)
+    ]
+    table = read_table(write("a.csv", "when,price,text,day", rows))
+    assert {"when", "day"} == set(table.dates)
+    assert table.columns["price"][0] == 200100.0
+    assert table.kinds["text"] == "text"
+    assert table.columns["day"][0] == days(2023, 1, 1)
+    assert any("'01/01/2021 01:15 AM', read month-first" in str(note) for note in table.notes)
 
 
 def test_the_parts_of_a_date(write) -> None:

@@ -381,7 +381,9 @@ def is_quantity_text(text: str) -> bool:
 # -------------------------------------------------------------------------------------- shares
 
 _SHARE = re.compile(
-    rf"(?P<part>{_PART})\s*(?P<of>/|of|out\ of|von|sur|de)\s*(?P<whole>{_PART})", re.IGNORECASE
+    rf"(?P<part>{_PART})\s*(?P<of>/|of|out\ of|von|sur|de)\s*(?P<whole>{_PART})"
+    r"(?:\s*(?:stars?|points?|sternen?|punkten?|étoiles))?",
+    re.IGNORECASE,
 )
 
 

@@ -7,6 +7,7 @@ decides, and which cells count as missing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -43,6 +44,7 @@ from separatrix.tables.value_format import (
     Found,
     ValueFormat,
     find_spelling,
+    is_in_digits,
 )
 
 __all__ = ["Reading", "respelled"]
@@ -50,6 +52,7 @@ __all__ = ["Reading", "respelled"]
 # With fewer distinct numbers beside words, a column has levels that are called by numbers.
 _FEW_NUMBERS = 10
 
+_MONTH_NAME = re.compile(r"[^\W\d_]{3}|[年년]")
 _NOUNS = {
     "date": "date",
     "ordered": "known level",
@@ -143,7 +146,8 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
         if known is not None or reading.only_known:
             continue
         counts = text_counts(column)
-        if kind is None and table.kinds[name] == "text" and _is_prose(counts):
+        prose = kind is None and table.kinds[name] == "text" and _is_prose(counts)
+        if prose and not is_in_digits(counts, reading.order):
             continue
         found = find_spelling(
             counts,
@@ -153,6 +157,8 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
             insisted=kind,
             keep_levels=reading.keep_levels,
         )
+        if prose and found is not None and found.spelling.kind in ("levels", "list"):
+            continue
         if found is None:
             if kind is not None:
                 with faults.gathered():
@@ -340,7 +346,8 @@ class _Columns:
         spelling, column = found.spelling, quote(name)
         if spelling.kind == "date":
             how = f" written like {quote(found.example)}"
-            if spelling.order in DATE_ORDERS and not any(map(str.isalpha, found.example)):
+            # The AM of a time of day is no name of a month.
+            if spelling.order in DATE_ORDERS and not _MONTH_NAME.search(found.example):
                 how += f", read {spelling.order}"
             self.notes.add("holding dates, read as days", date_note(name, how))
         elif spelling.parts:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from heapq import nlargest
@@ -37,6 +37,8 @@ from separatrix.tables.level_spellings import Spellings, merged_levels
 from separatrix.tables.written_dates import DATE_ORDERS, DATES, days_since_epoch
 from separatrix.tables.written_numbers import (
     CURRENCIES,
+    FOOTNOTES,
+    LIMITS,
     MAGNITUDES,
     NUMBER,
     SAME_CURRENCY,
@@ -46,7 +48,14 @@ from separatrix.tables.written_numbers import (
     unsigned,
 )
 
-__all__ = ["DATE_ORDERS", "Found", "ValueFormat", "find_spelling", "is_placeholder_word"]
+__all__ = [
+    "DATE_ORDERS",
+    "Found",
+    "ValueFormat",
+    "find_spelling",
+    "is_in_digits",
+    "is_placeholder_word",
+]
 
 #: A column is of a kind where at least this share of its values is.
 MEANT = 0.95
@@ -450,7 +459,9 @@ def find_spelling(
     example = next(
         (t for t in written if spelling.kind == "measure" and _is_converted(t, spelling)), ""
     )
-    example = example or next(iter(written), "")
+    # What is lost when a number is read is shown before what is not.
+    marked = (t for t in written if t[0] in LIMITS or t[-1] in FOOTNOTES)
+    example = example or next(marked, "") or next(iter(written), "")
     if not example and not strays and not marks:
         return None
     n_strays = sum(values[text] for text in strays)
@@ -486,6 +497,24 @@ def _looks_countable(text: str, order: str | None) -> bool:
     )
 
 
+def is_in_digits(texts: Collection[str], order: str | None) -> bool:
+    """Whether half of some texts look like a number or a date, or have no more letters than digits.
+
+    Examples
+    --------
+    >>> from separatrix.tables.value_format import is_in_digits
+    >>> is_in_digits(["01/02/2021 04:00 AM"], None), is_in_digits(["4 of us came"], None)
+    (True, False)
+    """
+    some = [*texts][:: max(1, len(texts) // 200)]
+    digits = sum(
+        _looks_countable(text, order)
+        or 0 < sum(map(str.isdigit, text)) >= sum(map(str.isalpha, text))
+        for text in some
+    )
+    return 2 * digits >= len(some)
+
+
 def _looks_like_date(text: str, order: str | None) -> bool:
     return (order is not None and days_since_epoch(text, order) is not None) or any(
         pattern.fullmatch(text) is not None for pattern in DATES
@@ -518,7 +547,9 @@ def _some_of(values: Mapping[str, int]) -> Mapping[str, float]:
 def _numbers(values: Mapping[str, float], marks: Sequence[str], comma: bool) -> _Read | None:
     """The best spelling of numbers with one of some decimal marks."""
     written = {text: one for text in values if (one := taken_apart(text)) is not None}
-    if not written:
+    # Among numbers <0.5 is a limit of detection, which is read as 0.5; alone it is a class.
+    limits = sum(values[text] for text in written if text[0] in LIMITS)
+    if not written or 2 * limits > sum(values.values()):
         return None
     whole: dict[str, float] = {}
     for text, one in written.items():

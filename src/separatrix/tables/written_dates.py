@@ -42,6 +42,7 @@ DATES = tuple(
         rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[\s/.-]*(?P<month>{_MONTH})\.?[\s/.,-]*(?P<year>\d{{4}}|\d{{2}})",
         rf"(?P<month>{_MONTH})\.?\s*(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})",
         rf"(?P<year>\d{{4}})[\s/.-](?P<month>{_MONTH})\.?[\s/.-](?P<day>\d{{1,2}})",
+        r"(?P<year>\d{4})\s*[年년]\s*(?P<month>\d{1,2})\s*[月월]\s*(?P<day>\d{1,2})\s*[日일]",
     )
 )
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
@@ -78,7 +79,8 @@ def days_since_epoch(text: str, order: str) -> float | None:
         month_number = int(month)
     else:
         year, day = part["year"], part["day"]
-        month_number = _MONTHS.index(part["month"][:3].lower()) + 1
+        month = part["month"]
+        month_number = int(month) if month.isdigit() else _MONTHS.index(month[:3].lower()) + 1
     number = int(year)
     if len(year) <= 2:
         # As POSIX has it.

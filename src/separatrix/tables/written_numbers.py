@@ -1,6 +1,7 @@
 """How people write single numbers: signs, currencies, units, groups of digits, brackets.
 
-``$1,063``, ``1.063,50 €``, ``(250)``, ``39.6%``, ``1 234,5 kg``, ``1'000``, ``12k``, ``3.5M``.
+``$1,063``, ``1.063,50 €``, ``(250)``, ``$(250)``, ``5,300*``, ``<0.5`` among numbers (as 0.5),
+``39.6%``, ``1 234,5 kg``, ``1'000``, ``12k``, ``3.5M``.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from typing import NamedTuple
 
 __all__ = [
     "CURRENCIES",
+    "FOOTNOTES",
+    "LIMITS",
     "MAGNITUDES",
     "NUMBER",
     "SAME_CURRENCY",
@@ -19,7 +22,7 @@ __all__ = [
     "unsigned",
 ]
 
-_SIGNS = "$€£¥₹₩₽₺₫₪฿₴₦₱¢₿"
+_SIGNS = "$€£¥￥₹₩₽₺₫₪฿₴₦₱¢₿"
 _CODES = (
     "USD EUR GBP CHF JPY CNY RMB INR AUD CAD NZD SEK NOK DKK PLN CZK HUF BRL MXN ZAR KRW RUB TRY "
     "SGD HKD ILS THB kr zł Kč Ft Rs Fr R$ US$ A$ C$"
@@ -30,16 +33,19 @@ _CURRENCY = "|".join(
 )
 _MINUS = "−–-"
 NUMBER = re.compile(
-    rf"""(?P<open>\()?\s*
+    rf"""(?P<limit>[<>]=?|[≤≥])?\s*(?P<open>\()?\s*
     (?P<sign>[+{_MINUS}])?\s*
     (?P<before>{_CURRENCY})?\s*
+    (?P<within>\()?\s*
     (?P<inner>[+{_MINUS}])?\s*
     (?P<body>[0-9][0-9.,'’\u00a0\u202f\u2009 ]*|[.,][0-9]+)
     (?P<exponent>[eE][+-]?\d{{1,3}})?
     \s*(?P<after>%|‰|°\ ?[CFK]?|{_CURRENCY}|[^\W\d_]{{1,7}}[²³]?(?:/[^\W\d_]{{1,5}}[²³]?)?)?
-    \s*(?P<trailing>[{_MINUS}])?\s*(?P<close>\))?\s*(?P<outer>%)?""",
+    \s*(?P<trailing>[{_MINUS}])?\s*(?P<close>\))?\s*(?P<outer>%)?
+    \s*(?P<footnote>[*†‡]{{1,3}})?""",
     re.VERBOSE,
 )
+LIMITS, FOOTNOTES = "<>≤≥", "*†‡"
 MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "mn": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9}
 # Marks between groups of digits, by the decimal mark.
 _GROUPS = {".": ",'’\u00a0\u202f\u2009 ", ",": ".'’\u00a0\u202f\u2009 "}
@@ -58,13 +64,15 @@ def taken_apart(text: str) -> Written | None:
     found = NUMBER.fullmatch(text)
     if found is None:
         return None
-    opening, sign, before, inner, body, exponent, after, trailing, closing, outer = found.groups()
-    if not (opening or sign or inner or trailing or closing or outer or (before and after)):
+    _, opening, sign, before, within, inner, body, exponent, after, trailing, closing, outer, _ = (
+        found.groups()
+    )
+    brackets = bool(opening) + bool(within)  # ($3) and $(3) are both -3
+    if not (brackets or sign or inner or trailing or closing or outer or (before and after)):
         unit = before or after or ""  # as in most texts
         return Written(1.0, body.strip(), exponent or "", unit.rstrip("."))
     signs = [mark for mark in (sign, inner, trailing) if mark]
-    bracketed = bool(opening)
-    if bracketed != bool(closing) or len(signs) + bracketed > 1:
+    if brackets != bool(closing) or len(signs) + brackets > 1:
         return None
     units = [unit.rstrip(".") for unit in (before, after, outer) if unit]
     if len(units) > 1:
@@ -72,7 +80,7 @@ def taken_apart(text: str) -> Written | None:
         if len(units) > 2 or units[1] not in MAGNITUDES:
             return None
         units = ["".join(units)]
-    negative = bracketed or any(sign in _MINUS for sign in signs)
+    negative = bool(brackets) or any(sign in _MINUS for sign in signs)
     return Written(
         -1.0 if negative else 1.0,
         body.strip(),
@@ -95,7 +103,16 @@ def split_magnitude(unit: str) -> tuple[str, str]:
 
 CURRENCIES = frozenset([*_CODES.split(), *_SIGNS])
 # Codes and signs of one currency.
-SAME_CURRENCY = {"EUR": "€", "USD": "$", "US$": "$", "GBP": "£", "JPY": "¥", "INR": "₹", "KRW": "₩"}
+SAME_CURRENCY = {
+    "EUR": "€",
+    "USD": "$",
+    "US$": "$",
+    "GBP": "£",
+    "JPY": "¥",
+    "￥": "¥",
+    "INR": "₹",
+    "KRW": "₩",
+}
 
 
 def unsigned(body: str, decimal: str) -> float | None:

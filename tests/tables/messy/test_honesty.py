@@ -285,6 +285,25 @@ def test_an_american_bank_knows_what_was_repaid(run, export, undrawn):
     assert abs(clean.accuracy("held out") - ran.accuracy("without")) <= 0.04
 
 
+def test_two_columns_that_make_up_for_each_other_give_the_target_away(run, export, undrawn):
+    rng = np.random.default_rng(9)
+    n = 1200
+    amount, rate = rng.uniform(1_000, 35_000, n).round(), rng.normal(12.0, 4.0, n).round(2)
+    lost = rng.uniform(size=n) < 1.0 / (1.0 + np.exp(-(rate - 13.0) / 4.0))
+    columns = {
+        "amount": amount,
+        "rate": rate,
+        "repaid": (amount * np.where(lost, rng.uniform(0.05, 0.75, n), 1.1)).round(2),
+        "recovered": (amount * rng.uniform(0.0, 0.2, n) * (lost & (rng.uniform(size=n) < 0.9))),
+    }
+    data = export("loans.csv", {**columns, "status": np.where(lost, "lost", "paid")})
+    ran = run("fit", data, "--target", "status", "-o", "a.separatrix")
+    for name in ("repaid", "recovered"):
+        assert f"column '{name}' nearly gives the target away together with others" in ran.err
+        assert f"--ignore {name}" in ran.line("without")
+    assert ran.accuracy("held out") > 0.95 > 0.8 > ran.accuracy("without")
+
+
 def test_what_is_missing_for_one_class_gives_it_away(run, export):
     rng = np.random.default_rng(9)
     n = 800

@@ -224,26 +224,46 @@ def _leaks(
     for _ in range(_ROUNDS):
         if now is None or main_score(now.scores) < _HIGH or len(columns) - len(suspects) < 2:
             break
-        found = _together(again, now, [*suspects, *groups])
-        if found is None:
+        passed = [*suspects, *groups]
+        one = _together(again, now, passed)
+        found = _substitutes(again, now, passed) if one is None else [one]
+        if not found:
             break
-        name, fewer = found
-        out.warn(
-            Message(
-                "leak_together",
-                column=quote(name),
-                score=figure(now.scores),
-                fewer=figure(fewer.scores),
-                option=Setting("ignore", name),
+        for name, fewer in found:
+            out.warn(
+                Message(
+                    "leak_together",
+                    column=quote(name),
+                    score=figure(now.scores),
+                    fewer=figure(fewer.scores),
+                    option=Setting("ignore", name),
+                )
             )
-        )
-        suspects.append(name)
-        now = fewer
+            suspects.append(name)
+            now = fewer
     return suspects, now.scores if suspects and now is not None else None
 
 
-def _together(again: _Again, now: _Scored, passed: Sequence[str]) -> tuple[str, _Scored] | None:
-    """The column without which the score falls most, if it falls far; none of those ``passed``."""
+def _substitutes(again: _Again, now: _Scored, passed: Sequence[str]) -> list[tuple[str, _Scored]]:
+    """Two columns of which each makes up for the other, and without which the score falls far.
+
+    What was repaid of a loan and what was recovered of it both follow the default: without either
+    of them the other still tells.  A score that hardly errs is looked at, and no other.
+    """
+    if main_score(now.scores) <= TELLING:
+        return []
+    for name in _exchanged(now, passed):
+        fewer = _less(again, now, name)
+        if fewer is None:
+            return []
+        other = _together(again, fewer, [*passed, name])
+        if other and main_score(now.scores) - main_score(other[1].scores) > 2.0 * FALL:
+            return [(name, fewer), other]
+    return []
+
+
+def _exchanged(now: _Scored, passed: Sequence[str]) -> list[str]:
+    """The columns of which exchanged values lower the score most, if they lower it far."""
     assert now.rows.held is not None
     places: dict[str, list[int]] = {}
     for j, name in enumerate(now.rows.sources):
@@ -251,14 +271,24 @@ def _together(again: _Again, now: _Scored, passed: Sequence[str]) -> tuple[str, 
     held = now.rows.held
     falls = falls_without(now.model, held.X, held.y, list(places.values()))
     if falls is None:
-        return None
+        return []
+    most = np.argsort(-falls, kind="stable")[:_TRIED].tolist()
+    names = list(places)
+    return [names[k] for k in most if falls[k] > FALL and names[k] not in passed]
+
+
+def _less(again: _Again, now: _Scored, name: str) -> _Scored | None:
+    """The model without one more column; None after Ctrl-C."""
+    kept = set(now.rows.sources)
+    gone = [one for one in dict.fromkeys(again.rows.sources) if one not in kept]
+    return again.without([*gone, name])
+
+
+def _together(again: _Again, now: _Scored, passed: Sequence[str]) -> tuple[str, _Scored] | None:
+    """The column without which the score falls most, if it falls far; none of those ``passed``."""
     best: tuple[str, _Scored] | None = None
-    for place in np.argsort(-falls, kind="stable")[:_TRIED].tolist():
-        name = list(places)[place]
-        if falls[place] <= FALL or name in passed:
-            continue
-        gone = [one for one in dict.fromkeys(again.rows.sources) if one not in places]
-        fewer = again.without([*gone, name])
+    for name in _exchanged(now, passed):
+        fewer = _less(again, now, name)
         if fewer is None:
             return None
         if main_score(now.scores) - main_score(fewer.scores) <= FALL:
