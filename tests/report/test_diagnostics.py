@@ -193,3 +193,33 @@ def test_the_document_and_the_page_have_them() -> None:
     assert "partial-residuals" in [one["key"] for one in document["pictures"]]
     for title in ("Influence", "Odds ratios", "Variance inflation", "Calibration by deciles"):
         assert f">{title}" in page
+
+
+@pytest.mark.filterwarnings("ignore:columns depend on one another")
+@pytest.mark.parametrize("scale", [1e-160, 1.0, 1e155])
+def test_diagnostics_do_not_depend_on_the_units_of_columns_and_target(scale) -> None:
+    rng = np.random.default_rng(3)
+    X = np.c_[rng.normal(size=(60, 2)), np.full(60, 0.1)]
+    y = X[:, 0] + rng.normal(size=60)
+    known = diagnostics_record(_evaluation(LinearRegression().fit(X, y), X, y))
+    own, target = X * [scale, 1.0, 1.0], y * scale
+    found = diagnostics_record(_evaluation(LinearRegression().fit(own, target), own, target))
+    # A constant column whose mean is rounded does not vary.
+    assert [one["column"] for one in known["inflation"]["columns"]] == ["x0", "x1"]
+    factors = [[c["vif"] for c in one["inflation"]["columns"]] for one in (known, found)]
+    assert factors[0] == pytest.approx(factors[1])
+    fits = [_fit_of(_evaluation(LinearRegression().fit(A, b), A, b))
+            for A, b in ((X[:, :2], y), (own[:, :2], target))]  # fmt: skip
+    for first, second in zip(deletions(fits[0])[1:], deletions(fits[1])[1:], strict=True):
+        assert first == pytest.approx(second, rel=1e-9)
+
+
+def test_leverages_keep_their_digits_beside_collinear_columns() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(50, 3))
+    X = np.c_[X, X[:, 0] + 1e-6 * rng.normal(size=50), 1.6e9 + 1e3 * rng.normal(size=50)]
+    y = X[:, 0] + rng.normal(size=50)
+    leverages = deletions(_fit_of(_evaluation(LinearRegression().fit(X, y), X, y)))[2]
+    Z = X - X.mean(axis=0)
+    Q = np.linalg.qr(Z / np.linalg.norm(Z, axis=0))[0]
+    assert leverages == pytest.approx(1 / 50 + np.square(Q).sum(axis=1), abs=1e-8)

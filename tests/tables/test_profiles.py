@@ -99,6 +99,16 @@ def test_numbers_of_every_size_and_constants():
     assert abs(found.pearson[0, 3]) < 1e-9
 
 
+def test_a_correlation_far_from_zero():
+    # Microseconds since 1970, within a few minutes.
+    rng = np.random.default_rng(4)
+    x = np.round(1.7e15 + 1e2 * rng.normal(size=200))
+    y = (x - 1.7e15) + 1e2 * rng.normal(size=200)
+    found = found_of({"x": x, "y": y, "constant": np.full(200, 1.7e15 + 0.25)})
+    assert found.pearson[0, 1] == pytest.approx(np.corrcoef(x - 1.7e15, y)[0, 1], abs=1e-3)
+    assert found.pearson[2, 1] == 0.0
+
+
 def test_the_outermost_bars_hold_what_lies_far_out():
     values = np.r_[np.random.default_rng(2).normal(size=2000), [1e6, -3e5]]
     profile = profile_of(Table.from_columns({"x": values}))

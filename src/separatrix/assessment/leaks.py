@@ -149,6 +149,9 @@ def _of_numbers(
 
 def _score(targets: np.ndarray, predicted: np.ndarray, quantity: bool) -> float:
     if quantity:
+        # Squares of numbers up to 1 leave the range of float64 nowhere.
+        unit = float(np.abs(targets).max()) or 1.0
+        targets, predicted = targets / unit, predicted / unit
         spread = float(np.square(targets - targets.mean()).sum())
         return 1.0 - float(np.square(targets - predicted).sum()) / spread if spread else 0.0
     return _mean_area(predicted, targets > 0.5)

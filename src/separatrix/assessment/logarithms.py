@@ -71,7 +71,8 @@ def logarithms_that_help(
     matrix = X[rows].toarray() if hasattr(X, "toarray") else np.asarray(X)[rows]
     with pool.alone():  # The threads of BLAS would wait for one another longer than this takes.
         trial = _Trial.of(matrix, candidates, target, quantity)
-        before = trial.scores(())
+        # Where the columns predict worse than chance, chance is what is to be beaten.
+        before = np.maximum(trial.scores(()), 0.0 if quantity else 0.5)
         own = [trial.scores((k,)) - before for k in range(len(candidates))]
         chosen = tuple(k for k, gains in enumerate(own) if _is_gain(gains))
         after = trial.scores(chosen)

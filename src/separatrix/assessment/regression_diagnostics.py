@@ -65,6 +65,8 @@ _ODDS = 30
 _ENTRIES, _WIDEST = 10_000_000, 500
 # A row is fitted whatever it says where so little is left of it beside its leverage.
 _ALONE = 1e-10
+# What is left of a column of length one beside the others, where it follows from them.
+_ROUNDING = 1e-10
 
 
 def diagnostics_record(evaluation: EvaluationData) -> dict[str, Any]:
@@ -185,28 +187,49 @@ def deletions(fit: _Fit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         If the columns do not determine the estimates.
     """
     n, d = fit.X.shape
-    A = np.hstack([np.ones((n, fit.first)), fit.X])
-    information = (A.T * fit.curvature) @ A
-    hessian = information.copy()
-    diagonal = np.arange(fit.first, fit.first + d)
-    hessian[diagonal, diagonal] += fit.ridge
-    lengths = np.sqrt(np.diagonal(hessian))
+    k = fit.first + d
+    # Scaled, and centred where there is an intercept, so that what is far from zero keeps its
+    # digits; and a triangle of the rows themselves, whose products would have half of them.
+    scales = np.append(np.ones(fit.first), np.abs(fit.X).max(axis=0))
+    scales[scales == 0.0] = 1.0
+    A = np.hstack([np.ones((n, fit.first)), fit.X]) / scales
+    centre = np.zeros(k)
+    if fit.first and fit.curvature.any():
+        centre[1:] = np.average(A[:, 1:], axis=0, weights=fit.curvature)
+    A -= centre
+    rows = A * np.sqrt(fit.curvature)[:, None]
+    penalty = np.append(np.zeros(fit.first), np.full(d, math.sqrt(fit.ridge))) / scales
+    lengths = np.hypot(np.linalg.norm(rows, axis=0), penalty)
     lengths[lengths == 0.0] = 1.0
-    factor = scipy.linalg.cholesky(hessian / np.outer(lengths, lengths), lower=True)
-    # A pivot that is all rounding: of a column that follows from others.
-    if float(np.diagonal(factor).min()) < 1e-7:
+    A /= lengths
+    own = np.linalg.qr(rows / lengths, mode="r")
+    triangle = own
+    if fit.ridge > 0.0 or len(own) < k:
+        triangle = np.linalg.qr(np.vstack([own, np.diag(penalty / lengths)]), mode="r")
+    # A length that is all rounding: of a column that follows from others.
+    if not float(np.abs(np.diagonal(triangle)).min()) >= _ROUNDING:
         raise np.linalg.LinAlgError("singular")
-    solved = scipy.linalg.cho_solve((factor, True), (A / lengths).T).T / lengths
-    leverages = fit.curvature * np.einsum("ij,ij->i", A, solved)
+    half = scipy.linalg.solve_triangular(triangle, A.T, trans="T")
+    leverages = fit.curvature * np.einsum("ji,ji->i", half, half)
+    solved = scipy.linalg.solve_triangular(triangle, half).T
     left = 1.0 - leverages
-    with np.errstate(divide="ignore", invalid="ignore"):
-        step = np.where(left > _ALONE, fit.weights * fit.residual / left, np.inf)
+    # Squares of residuals of the size of 1 leave the range of float64 nowhere.
+    unit = float(np.abs(fit.residual).max()) or 1.0
+    residual = fit.residual / unit
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        step = np.where(left > _ALONE, fit.weights * residual / left, np.inf)
         changes = -step[:, None] * solved
-        distances = np.einsum("ij,ij->i", changes @ information, changes)
-    if not fit.logistic:
-        k = A.shape[1]
+        moved = changes @ own.T
+        distances = np.einsum("ij,ij->i", moved, moved)
+        changes *= unit / lengths
+        if fit.first:
+            changes[:, 0] -= changes[:, 1:] @ centre[1:]
+        changes /= scales
+    if fit.logistic:
+        distances *= unit**2
+    else:
         degrees = float(fit.weights.sum()) - k
-        variance = float(fit.weights @ fit.residual**2) / degrees if degrees > 0.0 else math.nan
+        variance = float(fit.weights @ residual**2) / degrees if degrees > 0.0 else math.nan
         distances = distances / (k * variance) if variance > 0.0 else np.zeros(n)
     distances[left <= _ALONE] = np.inf
     return changes, distances, leverages
@@ -276,12 +299,14 @@ def _inflation(evaluation: EvaluationData) -> dict[str, Any]:
     if X.shape[1] > _WIDEST or X.shape[0] * X.shape[1] > _ENTRIES:
         return _why(f"{X.shape[1]:,} features are too many")
     X = _dense(X)
-    spread = X.std(axis=0)
-    used = np.flatnonzero(spread > 0.0)
+    # A constant column's deviation from its mean may be rounding, and is no spread.
+    used = np.flatnonzero((X != X[0]).any(axis=0))
     if len(used) < 2:
         return _why("there are not two columns that vary")
-    Z = (X[:, used] - X[:, used].mean(axis=0)) / spread[used]
-    R = Z.T @ Z / len(Z)
+    Z = X[:, used] / np.abs(X[:, used]).max(axis=0)
+    Z -= Z.mean(axis=0)
+    Z /= np.linalg.norm(Z, axis=0)
+    R = Z.T @ Z
     values = scipy.linalg.eigvalsh(R)
     if values[0] <= 1e-10 * values[-1]:
         return _why("a column follows from others exactly, and the factor would be infinite")
@@ -418,7 +443,7 @@ def _in_groups(
         interval = None
         if len(own) > 2:
             # The line is no part of the spread: within a group it is what it is.
-            error = float(np.sqrt(share**2 @ (working[own] - (mean - line)) ** 2))
+            error = float(scipy.linalg.norm(share * (working[own] - (mean - line))))
             interval = [mean - 1.959964 * error, mean + 1.959964 * error]
         found.append(
             {

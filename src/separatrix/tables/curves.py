@@ -130,11 +130,14 @@ class Curve(Number):
         points = Points.of(*facts.points()).without(codes)
         if len(points.values) < 2:
             raise Unusable("of one value", f"is constant ({number_text(facts.mean)})")
-        mean = float(np.average(points.values, weights=points.counts))
-        spread = np.average((points.values - mean) ** 2, weights=points.counts) ** 0.5
+        # Squares of numbers up to 1 leave the range of float64 nowhere.
+        unit = float(np.abs(points.values).max())
+        values = points.values / unit
+        mean = float(np.average(values, weights=points.counts))
+        spread = float(np.average((values - mean) ** 2, weights=points.counts)) ** 0.5
         parameter = factor.parameter or 1
         curve = cls(
-            name, mean, float(spread), True, facts.n_missing > 0, facts.date, codes, None,
+            name, mean * unit, spread * unit, True, facts.n_missing > 0, facts.date, codes, None,
             factor.function, parameter,
         )  # fmt: skip
         if factor.function == "log":
@@ -147,7 +150,9 @@ class Curve(Number):
             )
         if factor.function == "spline":
             curve.knots = curve._placed(points, factor)
-        basis = curve._basis(points.values)
+        # Knots that are equal beside the deviation have no basis, which is refused below.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            basis = curve._basis(points.values)
         weights = points.counts / points.counts.sum()
         curve.centre = weights @ basis
         if factor.function == "log" and not settings.standardise:
@@ -156,8 +161,9 @@ class Curve(Number):
             return curve
         rest = (basis - curve.centre) * np.sqrt(weights)[:, None]
         lengths = np.linalg.norm(rest, axis=0)
+        lengths[lengths == 0.0] = 1.0
         triangle = np.linalg.qr(rest / lengths, mode="r")
-        if np.abs(np.diag(triangle)).min() < _DEPENDENT:
+        if not np.abs(np.diag(triangle)).min() >= _DEPENDENT:
             raise DataError(
                 f"{factor}: the values of column {quote(name)} are too few, or too unequal, for "
                 f"{parameter} features; give fewer"

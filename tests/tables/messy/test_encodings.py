@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from separatrix import LinearRegression, LogisticRegression
+from separatrix.assessment.logarithms import logarithms_that_help
 from separatrix.assessment.rows import both_parts, labelled
 from separatrix.cli import main
 from separatrix.data.design import dense
@@ -515,6 +516,36 @@ def test_a_spline_is_linear_beyond_its_last_knots(values, df):
         far = encoder.transform(Table.from_columns({"x": end.tolist() * 1}))
         bend = far[0] - 2 * far[1] + far[2]
         assert np.abs(bend).max() <= 1e-6 * (1.0 + np.abs(far).max())
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_a_curve_does_not_depend_on_the_units_of_its_column(scale):
+    x = np.random.default_rng(15).normal(size=200)
+    for term in ("spline(x, 4)", "polynomial(x, 3)"):
+        one, other = (
+            Encoder(terms=[term]).fit_transform(Table.from_columns({"x": x * unit}))
+            for unit in (1.0, scale)
+        )
+        assert dense(other) == pytest.approx(dense(one), abs=1e-9)
+
+
+def test_knots_that_are_equal_beside_one_value_far_away_are_refused():
+    x = np.r_[np.random.default_rng(16).normal(size=200), 1e300]
+    with pytest.raises(DataError, match="too unequal"):
+        Encoder(terms=["spline(x, 4)"]).fit(Table.from_columns({"x": x}))
+
+
+def test_logarithms_rarely_help_to_predict_noise():
+    said = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = np.exp(1.3 * rng.normal(size=(600, 5)))
+        table = Table.from_columns({f"a{j}": X[:, j] for j in range(5)})
+        encoder = Encoder()
+        encoded, y = encoder.fit_transform(table), rng.integers(0, 2, 600)
+        said += logarithms_that_help(encoder, table, encoded, y, quantity=False) is not None
+    # Chance makes a share of about 1 in 50 of them.
+    assert said <= 4
 
 
 def test_a_spline_spans_the_natural_splines_of_formulaic():

@@ -321,6 +321,15 @@ def test_what_is_missing_for_one_class_gives_it_away(run, export):
     assert ran.accuracy("without") < 0.8 < ran.accuracy("held out")
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_a_quantity_in_any_unit_is_given_away(unit):
+    rng = np.random.default_rng(8)
+    y = unit * rng.normal(size=400)
+    table = Table.from_columns({"again": 2.0 * y, "noise": rng.normal(size=400)})
+    found = single_scores(table, y, np.arange(300), np.arange(300, 400), quantity=True)
+    assert found["again"] == pytest.approx(1.0) and found["noise"] < 0.1
+
+
 def test_a_price_in_another_currency(run, export):
     rng = np.random.default_rng(10)
     n = 600

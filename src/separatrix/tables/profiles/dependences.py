@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from separatrix._compiled.rounding import EPS
 from separatrix.tables.profiles.columns import Column
 from separatrix.tables.profiles.records import Dependence
 
@@ -138,9 +139,10 @@ def _standardised(matrix: np.ndarray) -> np.ndarray:
     unit = np.ldexp(matrix, -exponents)
     there = ~np.isnan(unit)
     n = np.maximum(there.sum(axis=0), 1)
-    unit -= np.where(there, unit, 0.0).sum(axis=0) / n
+    for _ in range(2):  # The second time takes away what the mean was rounded by.
+        unit -= np.where(there, unit, 0.0).sum(axis=0) / n
     deviation = np.sqrt((np.where(there, unit, 0.0) ** 2).sum(axis=0) / n)
-    tiny = deviation <= 1e-12
+    tiny = deviation <= 4.0 * EPS
     out: np.ndarray = np.where(tiny & there, 0.0, unit / np.where(tiny, 1.0, deviation))
     return out
 
