@@ -91,7 +91,8 @@ def test_probabilities_are_calibrated_where_they_are_scored(run):
         ),
         (["iris", "--scoring", "beauty"], "--scoring beauty is not one of scikit-learn's scorers"),
         (["iris", "--cv", "1"], "1 is not a whole number from 2"),
-        (["iris", "--budget", "0"], "is not a number above 0"),
+        (["iris", "--budget", "0"], "0 is not a finite number above 0"),
+        (["iris", "--budget", "inf"], "inf is not a finite number above 0"),
     ],
 )
 def test_what_is_refused(run, words, said):

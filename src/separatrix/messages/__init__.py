@@ -327,6 +327,8 @@ TEMPLATES: dict[str, str] = {
     "such as 4,5 of a header in two lines, or none where no line has names",
     "no_count_of_lines": "{option} is no number of lines; give a whole number from 0",
     "header_skipped": "{header} is one of the {skip} lines that are left out at the beginning",
+    "nothing_below": "{source}: {option} leaves no table among the first lines of the file; give "
+    "the number of lines above the table",
     "no_such_line": "{header} names a line that is not among the first lines of the file; give the "
     "number of the line with the names of the columns",
     "sheet_found": "{source}: sheet {sheet} is read, which alone holds a table{wanted}; for "

@@ -36,6 +36,8 @@ __all__ = ["Look", "Repair", "delimiter_of", "large_fields", "look_at", "notes_o
 
 # Bytes of a file that are looked at, from its beginning and at its end.
 _HEAD, _LARGER_HEAD, _TAIL = 1 << 16, 1 << 18, 1 << 15
+# What lines that hold no values are made of.
+_BLANK = b'\t\r ,;|"'
 # Fewer lines say too little.
 _FEW_LINES = 12
 _MOST_COLUMNS = 1000
@@ -154,12 +156,20 @@ def _head_of(path: Path, size: int) -> tuple[str, bool] | None:
         return None
 
 
-def _tail_of(path: Path, size: int) -> tuple[str, int] | None:
-    """The last lines of a file, and the byte at which they begin; None where they are no text."""
-    with path.open("rb") as file:
-        start = max(0, size - _TAIL)
-        file.seek(start)
-        data = file.read()
+def _tail_of(path: Path, size: int, count: int) -> tuple[str, int] | None:
+    """The last lines of a file, and the byte at which they begin; None where they are no text.
+
+    There are more than `count` of them that are not blank, where the file has so many.
+    """
+    span = _TAIL
+    while True:
+        with path.open("rb") as file:
+            start = max(0, size - span)
+            file.seek(start)
+            data = file.read()
+        if not start or sum(bool(line.strip(_BLANK)) for line in data.split(b"\n")) > count + 1:
+            break
+        span *= 2
     begin = data.find(b"\n") + 1
     try:
         return data[begin:].decode("utf-8"), start + begin
@@ -198,11 +208,14 @@ def look_at(path: Path, label: str, delimiter: str, given: Given) -> Look:
         given = replace(given, skip_rows=1)
     found = _best(text, delimiter, given, complete)
     if found is None:
+        if given.skip_rows and not directive:
+            option = Setting("skip_rows", given.skip_rows)
+            raise DataError(Message("nothing_below", source=label, option=option))
         return Look()
     mark, lines, structure = found
     footer, stop = structure.footer, -1
     if not complete:
-        tail = _tail_of(path, size)
+        tail = _tail_of(path, size, given.footer or 0)
         last = None if tail is None else _Lines.of(tail[0], tail[1], mark)
         if last is not None and last.cells:
             footer = footer_of(last.cells, structure.shape) if given.footer is None else footer

@@ -18,6 +18,7 @@ from separatrix.assessment.entities import likely_group
 from separatrix.assessment.leaks import single_scores
 from separatrix.assessment.periods import by_groups
 from separatrix.cli import main
+from separatrix.cli.commands.fit import training
 from separatrix.data.splitting import drawn_folds, time_folds, time_parts
 from separatrix.tables import Table
 from separatrix.tables.row_times import likely_time
@@ -302,6 +303,28 @@ def test_two_columns_that_make_up_for_each_other_give_the_target_away(run, expor
         assert f"column '{name}' nearly gives the target away together with others" in ran.err
         assert f"--ignore {name}" in ran.line("without")
     assert ran.accuracy("held out") > 0.95 > 0.8 > ran.accuracy("without")
+
+
+@pytest.mark.parametrize("leaks", [False, True])
+def test_some_of_many_rows_tell_that_a_column_is_no_leak(run, export, monkeypatch, leaks):
+    fitted = []
+    fit = training.SplitRows.fit
+    monkeypatch.setattr(
+        training.SplitRows,
+        "fit",
+        lambda rows, model: (fitted.append(len(rows.given[1])), fit(rows, model))[1],
+    )
+    rng = np.random.default_rng(9)
+    x = rng.normal(size=(3, 13_000))
+    z = 3.0 * (x[0] + x[1] if leaks else x.sum(axis=0))
+    y = np.where(rng.uniform(size=x.shape[1]) < 1.0 / (1.0 + np.exp(-z)), "yes", "no")
+    if leaks:
+        x[1] = z + x[0] * 2.0 + 0.3 * rng.normal(size=x.shape[1])
+    data = export("many.csv", {"a": x[0], "b": x[1], "c": x[2], "y": y})
+    ran = run("fit", data, "--target", "y", "-o", "a.separatrix")
+    assert ("'b' nearly gives the target away together with others" in ran.err) == leaks
+    assert fitted[:2] == [10_400, 5_000]
+    assert (10_400 in fitted[1:]) == leaks
 
 
 def test_what_is_missing_for_one_class_gives_it_away(run, export):

@@ -444,6 +444,8 @@ def test_lines_that_the_caller_names(tmp_path, capsys):
         ({"header": 99}, "header=99 names a line that is not among the first lines"),
         ({"header": 2, "skip_rows": 2}, "header=2 is one of the 2 lines that are left out"),
         ({"footer": "all"}, "footer='all' is no number of lines"),
+        ({"footer": 99}, "holds a header but no rows"),
+        ({"skip_rows": 99}, "skip_rows=99 leaves no table among the first lines"),
     ):
         with pytest.raises(DataError, match=sentence):
             read_table(path, **options)
@@ -461,6 +463,16 @@ def test_lines_that_the_caller_names(tmp_path, capsys):
     assert "the header is line 3" in ran.err and "the last line is no part" in ran.err
     assert main(["fit", str(path), "--target", "y", "--header", "x", "-o", model]) == 2
     assert "x is not the number of a line, two such as 4,5, or none" in capsys.readouterr().err
+
+
+def test_a_footer_of_more_lines_than_are_looked_at(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(lines("k;x;y", [f"{k};{k % 7:020d};{k % 5:020d}" for k in range(5000)]))
+    assert read_table(path, footer=3000).n_rows == 2000
+    with pytest.raises(DataError, match="no rows"):
+        read_table(path, footer=5001)
+    with pytest.raises(DataError, match="skip_rows=9999 leaves no table"):
+        read_table(path, skip_rows=9999)
 
 
 def test_a_footer_never_takes_a_row():

@@ -77,7 +77,7 @@ class CompareOptions(ModelOptions):
     budget: float = option(
         "The seconds that all models together may take; a model that the end of them interrupts "
         "keeps the scores of the folds before.",
-        options.POSITIVE,
+        options.FINITE_POSITIVE,
         default=60.0,
         show_default=True,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ _TOL = 1e-4
 _HIGH = 0.9
 # Fits without one column, and columns that are found so.
 _TRIED, _ROUNDS = 3, 4
+# Where there are twice as many rows, so many of them tell first that a column is no leak.
+_FEW = 5_000
 # Their passes go on from a state that is more than weights.
 _STEPWISE = ("sgd", "perceptron")
 
@@ -125,9 +128,21 @@ class _Again:
         model = self._fitted(other)
         return None if model is None else self._scores(model, other)
 
-    def without(self, columns: Sequence[str]) -> _Scored | None:
-        """The model without some columns; None after Ctrl-C."""
+    @cached_property
+    def few(self) -> MatrixRows:
+        """Some of the rows to fit, or all where these are few, weighted or of a rare class."""
         rows = self.rows
+        X, y = rows.given
+        if rows.n_fit < 2 * _FEW or rows.weighted:
+            return rows
+        some = np.sort(np.random.default_rng(0).choice(rows.n_fit, _FEW, replace=False))
+        if not rows.quantity and len(np.unique(y[some])) != rows.n_classes:
+            return rows
+        return replace(rows, given=(X[some], y[some]), n_fit=_FEW)
+
+    def without(self, columns: Sequence[str], rows: MatrixRows | None = None) -> _Scored | None:
+        """The model of all rows, or of these, without some columns; None after Ctrl-C."""
+        rows = rows or self.rows
         assert rows.held is not None
         kept = [j for j, source in enumerate(rows.sources) if source not in columns]
         other = replace(
@@ -277,22 +292,29 @@ def _exchanged(now: _Scored, passed: Sequence[str]) -> list[str]:
     return [names[k] for k in most if falls[k] > FALL and names[k] not in passed]
 
 
-def _less(again: _Again, now: _Scored, name: str) -> _Scored | None:
-    """The model without one more column; None after Ctrl-C."""
+def _less(again: _Again, now: _Scored, name: str, rows: MatrixRows | None = None) -> _Scored | None:
+    """The model of all rows, or of these, without one more column; None after Ctrl-C."""
     kept = set(now.rows.sources)
     gone = [one for one in dict.fromkeys(again.rows.sources) if one not in kept]
-    return again.without([*gone, name])
+    return again.without([*gone, name], rows)
 
 
 def _together(again: _Again, now: _Scored, passed: Sequence[str]) -> tuple[str, _Scored] | None:
     """The column without which the score falls most, if it falls far; none of those ``passed``."""
     best: tuple[str, _Scored] | None = None
     for name in _exchanged(now, passed):
-        fewer = _less(again, now, name)
+        fewer = _less(again, now, name, again.few)
+        if fewer is not None and again.few is not again.rows and _falls(now, fewer):
+            # The score of few rows is the lower one, so that it falls at least as far.
+            fewer = _less(again, now, name)
         if fewer is None:
             return None
-        if main_score(now.scores) - main_score(fewer.scores) <= FALL:
+        if not _falls(now, fewer):
             continue
         if best is None or main_score(fewer.scores) < main_score(best[1].scores):
             best = name, fewer
     return best
+
+
+def _falls(before: _Scored, after: _Scored) -> bool:
+    return main_score(before.scores) - main_score(after.scores) > FALL

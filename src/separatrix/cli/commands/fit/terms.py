@@ -27,12 +27,11 @@ def terms_of_options(given: Any) -> Terms | None:
         from separatrix.tables.formulas import terms_of_formula
 
         return terms_of_formula(given.formula)
-    products = [*_products(given)]
-    if not products:
+    if not any(getattr(given, name) for name in OPTIONS):
         return None
     from separatrix.tables.terms import Terms
 
-    return Terms(tuple(products))
+    return Terms(tuple(_products(given)))
 
 
 def _products(given: Any) -> Iterator[tuple[Factor, ...]]:
