@@ -300,7 +300,7 @@ def _inflation(evaluation: EvaluationData) -> dict[str, Any]:
         return _why(f"{X.shape[1]:,} features are too many")
     X = _dense(X)
     # A constant column's deviation from its mean may be rounding, and is no spread.
-    used = np.flatnonzero((X != X[0]).any(axis=0))
+    used = np.flatnonzero(X.min(axis=0) < X.max(axis=0))
     if len(used) < 2:
         return _why("there are not two columns that vary")
     Z = X[:, used] / np.abs(X[:, used]).max(axis=0)
