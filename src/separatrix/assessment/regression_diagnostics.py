@@ -202,7 +202,7 @@ def deletions(fit: _Fit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     lengths = np.hypot(np.linalg.norm(rows, axis=0), penalty)
     lengths[lengths == 0.0] = 1.0
     A /= lengths
-    own = np.linalg.qr(rows / lengths, mode="r")
+    own = np.asarray(np.linalg.qr(rows / lengths, mode="r"))
     triangle = own
     if fit.ridge > 0.0 or len(own) < k:
         triangle = np.linalg.qr(np.vstack([own, np.diag(penalty / lengths)]), mode="r")
