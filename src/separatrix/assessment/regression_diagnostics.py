@@ -202,7 +202,7 @@ def deletions(fit: _Fit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     lengths = np.hypot(np.linalg.norm(rows, axis=0), penalty)
     lengths[lengths == 0.0] = 1.0
     A /= lengths
-    own = np.linalg.qr(rows / lengths, mode="r")
+    own = np.asarray(np.linalg.qr(rows / lengths, mode="r"))
     triangle = own
     if fit.ridge > 0.0 or len(own) < k:
         triangle = np.linalg.qr(np.vstack([own, np.diag(penalty / lengths)]), mode="r")
@@ -300,7 +300,7 @@ def _inflation(evaluation: EvaluationData) -> dict[str, Any]:
         return _why(f"{X.shape[1]:,} features are too many")
     X = _dense(X)
     # A constant column's deviation from its mean may be rounding, and is no spread.
-    used = np.flatnonzero((X != X[0]).any(axis=0))
+    used = np.flatnonzero(X.min(axis=0) < X.max(axis=0))
     if len(used) < 2:
         return _why("there are not two columns that vary")
     Z = X[:, used] / np.abs(X[:, used]).max(axis=0)

@@ -535,6 +535,10 @@ class Clusters:
                 f"{labels.shape}."
             )
         used = np.ones(n_rows, dtype=bool) if weights is None else weights > 0.0
+        # Only what is missing differs from itself.
+        gone = used & np.array([one is None or one != one for one in labels.tolist()], dtype=bool)
+        if gone.any():
+            raise ValueError(f"clusters has no name for row {int(np.argmax(gone))}.")
         texts = labels.astype(str) if labels.dtype == object else labels
         found, codes = np.unique(texts[used], return_inverse=True)
         if len(found) < 2:

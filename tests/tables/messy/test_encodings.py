@@ -644,3 +644,18 @@ def test_the_penalised_weight_of_a_date_is_per_year(run, tmp_path):
     assert np.diff(values) == pytest.approx(np.full(len(days) - 1, 10 / 365.2425))
     exact = Encoder(standardise=False).fit(table).transform(table)
     assert dense(exact)[:, 0].tolist() == (days + 15340.0).tolist()
+
+
+@pytest.mark.parametrize("none", [None, math.nan])
+def test_rows_without_a_cluster_are_refused(none):
+    rng = np.random.default_rng(17)
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    clusters = np.array([k % 8 for k in range(40)], dtype=object)
+    clusters[5] = none
+    model = LinearRegression().fit(X, y)
+    with pytest.raises(ValueError, match="no name for row 5"):
+        model.summary(X, y, clusters=clusters)
+    # A row without weight is in no cluster.
+    weights = np.where(np.arange(40) == 5, 0.0, 1.0)
+    model.fit(X, y, sample_weight=weights)
+    assert model.summary(X, y, sample_weight=weights, clusters=clusters).n_clusters == 8
