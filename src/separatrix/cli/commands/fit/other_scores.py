@@ -130,7 +130,7 @@ class _Again:
 
     @cached_property
     def few(self) -> MatrixRows:
-        """Some of the rows to fit, or all where these are few, weighted or of a rare class."""
+        """A sample of the rows to fit, or all where these are few, weighted or of a rare class."""
         rows = self.rows
         X, y = rows.given
         if rows.n_fit < 2 * _FEW or rows.weighted:
