@@ -205,7 +205,8 @@ def deletions(fit: _Fit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     own = np.asarray(np.linalg.qr(rows / lengths, mode="r"))
     triangle = own
     if fit.ridge > 0.0 or len(own) < k:
-        triangle = np.linalg.qr(np.vstack([own, np.diag(penalty / lengths)]), mode="r")
+        stacked = np.vstack([own, np.diag(penalty / lengths)])
+        triangle = np.asarray(np.linalg.qr(stacked, mode="r"))
     # A length that is all rounding: of a column that follows from others.
     if not float(np.abs(np.diagonal(triangle)).min()) >= _ROUNDING:
         raise np.linalg.LinAlgError("singular")
