@@ -12,13 +12,11 @@ unexport PYTHONDONTWRITEBYTECODE
 # Clusters, browsers and signals have a run of their own, so that what goes wrong among processes
 # fails no other test. One worker runs all that needs the cluster, and one all that needs a browser.
 APART := cluster or browser or signals
-# One worker for each, for they wait for other processes most of the time.
-APART_WORKERS := $(if $(filter 0,$(WORKERS)),0,3)
 LATER := exhaustive or benchmarks
 # Each worker begins with a half of the files, so that no two compile the same loop at the same time.
 define SUITE
 	$(1) -m pytest -n $(WORKERS) --dist worksteal -m "not ($(APART) or $(LATER))" $(PYTEST_ARGS)
-	$(1) -m pytest -n $(APART_WORKERS) --dist loadgroup -m "($(APART)) and not ($(LATER))" $(PYTEST_ARGS)
+	$(1) -m pytest -n $(WORKERS) --dist loadgroup -m "($(APART)) and not ($(LATER))" $(PYTEST_ARGS)
 endef
 
 BIN   := $(VENV)/bin
