@@ -26,8 +26,10 @@ from separatrix.tables.structure import (
     Structure,
     footer_of,
     found_structure,
+    is_blank,
     is_number_like,
     joined_cells,
+    lines_of_footer,
     unique_names,
 )
 from separatrix.tables.table import quote
@@ -232,7 +234,7 @@ def look_at(path: Path, label: str, delimiter: str, given: Given) -> Look:
         lines.cells,
         lines.numbers,
         changed,
-        [cells for cells in lost.cells if any(map(str.strip, cells))][-footer:] if footer else [],
+        [cells for cells in lost.cells if not is_blank(cells)][-footer:] if footer else [],
         given,
     )
     own = structure.header
@@ -295,10 +297,7 @@ def _best(
 
 def _end_of_rows(lines: _Lines, footer: int) -> int:
     """The byte behind the last row, above a footer and blank lines; -1 where there are none."""
-    left, behind = footer, len(lines.cells)
-    while behind and (left or not any(map(str.strip, lines.cells[behind - 1]))):
-        behind -= 1
-        left -= any(map(str.strip, lines.cells[behind]))
+    behind = len(lines.cells) - lines_of_footer(lines.cells, footer)
     if not behind:
         return lines.offsets[0] if footer else -1
     return lines.offsets[behind] if any(lines.cells[behind:]) else -1
@@ -367,7 +366,7 @@ def _notes_on_header(
     header = [numbers[k] for k in structure.header]
     start = sum(number <= given.skip_rows for number in numbers)
     top = structure.header[0] if header else start
-    above = [k for k in range(start, top) if any(map(str.strip, cells[k]))]
+    above = [k for k in range(start, top) if not is_blank(cells[k])]
     if above:
         notes.append(
             Message(
