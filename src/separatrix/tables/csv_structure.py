@@ -135,13 +135,11 @@ class Look:
         """Copy the rows below the header."""
         with path.open("rb") as source, target.open("wb") as out:
             out.write(self.header.encode("utf-8"))
+            below = out.tell()
             source.seek(self.start)
-            left = (path.stat().st_size if self.stop < 0 else self.stop) - self.start
-            if left <= 1 << 20:
-                out.write(source.read(max(left, 0)))
-                return
             shutil.copyfileobj(source, out, 1 << 20)
-            out.truncate(len(self.header.encode("utf-8")) + left)
+            if self.stop >= 0:
+                out.truncate(below + self.stop - self.start)
 
 
 def _head_of(path: Path, size: int) -> tuple[str, bool] | None:
