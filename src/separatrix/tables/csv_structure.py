@@ -14,6 +14,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -271,7 +272,7 @@ def _best(
     """The delimiter by which most lines are rows, the records and their structure."""
     first = next((line for line in text.splitlines()[given.skip_rows :] if line.strip()), "")
     usual = delimiter or delimiter_of(first)
-    found: list[tuple[int, str, _Lines, Structure]] = []
+    found: list[tuple[int, tuple[str, _Lines, Structure]]] = []
     for mark in dict.fromkeys([usual, *(() if delimiter else _DELIMITERS)]):
         lines = _Lines.of(text, 0, mark, cut=not complete)
         if lines is None or not lines.cells:
@@ -286,11 +287,8 @@ def _best(
         # Lines of as many cells as the header has names.
         rows = sum(len(cells) >= width for cells in lines.cells[structure.first :])
         if width > 1 or mark == usual:
-            found.append((rows * named * (width > 1), mark, lines, structure))
-    if not found:
-        return None
-    _, *best = max(found, key=lambda one: one[0])
-    return tuple(best)  # type: ignore[return-value]
+            found.append((rows * named * (width > 1), (mark, lines, structure)))
+    return max(found, key=itemgetter(0))[1] if found else None
 
 
 def _end_of_rows(lines: _Lines, footer: int) -> int:
