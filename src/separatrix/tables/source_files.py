@@ -386,14 +386,19 @@ class Part:
             found.write(Path(str(self.path)), copy)
             self.path = copy
 
-    def decode(self, stack: contextlib.ExitStack, *, damaged: bool = False) -> None:
+    def decode(self, stack: contextlib.ExitStack, *, damaged: bool = False) -> bool:
         """Read a copy in UTF-8 of a CSV file that is not, if its encoding can be found.
 
         ``damaged``: it is known that some line is not; else the ends of the file are looked at.
+
+        Returns
+        -------
+        bool
+            Whether there is such a copy.
         """
         found = guessed_encoding(Path(str(self.path)), damaged=damaged)
         if found is None:
-            return
+            return False
         self.path = written_as_utf8(Path(str(self.path)), found.encoding, self.label, stack)
         self.notes.append(
             Message(
@@ -403,6 +408,7 @@ class Part:
                 word=quote(found.word),
             )
         )
+        return True
 
     def relation(self, numbers: Collection[int] = (), nulls: Iterable[str] = ()) -> str:
         """SQL for the rows that are read, as ``t`` with the columns ``c0, c1, ...``.
@@ -935,10 +941,10 @@ class Part:
 
     # ----------------------------------------------------------------------- as Python reads it
 
-    def checked_rows(self) -> Iterator[list[str]]:
+    def checked_rows(self, stack: contextlib.ExitStack) -> Iterator[list[str]]:
         """The header and the rows of a CSV file, or a DataError that says what is wrong with it."""
         position = _utf8_fault(self.path)
-        if position is not None:
+        if position is not None and not self.decode(stack, damaged=True):
             raise self._not_utf8(position)
         repair = Repair(self.shape or Shape.of(self.names, ()), self.delimiter, self.label)
         yield from self._rows_of_text(repair)
@@ -993,8 +999,6 @@ class Part:
         """
         if self.longest_line:  # it is such a copy already
             raise _unreadable_csv(self.label, message)
-        if _utf8_fault(self.path) is not None:
-            self.decode(stack, damaged=True)
         copy = temporary_file(stack)
         longest = 0
         with copy.open("w", encoding="utf-8", newline="") as out:
@@ -1002,7 +1006,7 @@ class Part:
             writer = csv.writer(
                 out, delimiter=self.delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL
             )
-            rows = self.checked_rows()
+            rows = self.checked_rows(stack)
             next(rows)
             # The names are known; a line break in one of them would be taken for the end of a line.
             writer.writerow([f"c{j}" for j in range(len(self.names))])
@@ -1014,9 +1018,7 @@ class Part:
 
     def take_apart(self, stack: contextlib.ExitStack) -> None:
         """Rewrite a CSV file of many columns, one cell a line."""
-        if _utf8_fault(self.path) is not None:
-            self.decode(stack, damaged=True)
-        rows = self.checked_rows()
+        rows = self.checked_rows(stack)
         next(rows)  # the header
         self.cells = write_cells(rows, len(self.names), temporary_file(stack))
         self.skip = 0
