@@ -526,8 +526,7 @@ class Part:
         rows: list[list[str]] = []
         with contextlib.suppress(DataError, UnicodeDecodeError):
             width = len(self.names)
-            repair = Repair(self.shape or Shape.of(self.names, ()), self.delimiter, self.label)
-            for row in itertools.islice(self._rows_of_text(repair), 1, n_rows + 1):
+            for row in itertools.islice(self._rows_of_text(self._repair()), 1, n_rows + 1):
                 rows.append(row)
                 if len(row) != width:
                     break
@@ -946,12 +945,16 @@ class Part:
         position = _utf8_fault(self.path)
         if position is not None and not self.decode(stack, damaged=True):
             raise self._not_utf8(position)
-        repair = Repair(self.shape or Shape.of(self.names, ()), self.delimiter, self.label)
+        repair = self._repair()
         yield from self._rows_of_text(repair)
         with self.path.open("rb") as file:
             file.seek(-1, os.SEEK_END)
             repair.end(file.read(1) in (b"\n", b"\r"))
         self.notes += repair.notes()
+
+    def _repair(self) -> Repair:
+        """The reader of its lines that do not have the cells of the header."""
+        return Repair(self.shape or Shape.of(self.names, ()), self.delimiter, self.label)
 
     def _rows_of_text(self, repair: Repair) -> Iterator[list[str]]:
         """The header and the rows of a text that is taken to be UTF-8."""
