@@ -799,7 +799,7 @@ class Layout:
         if not self.parts[0].is_csv or len(named) < 2 or not strings:
             return
         for part in self.parts:
-            if not part.longest_line and part.repeated_header(connection, named) is not None:
+            if not part.longest_line and part.repeats_header(connection, named):
                 raise files.CsvTrouble(part, "the header is repeated")
 
     def select(self, part: files.Part, name: str, c: str) -> str:

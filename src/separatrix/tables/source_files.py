@@ -553,20 +553,19 @@ class Part:
         row = self.run(connection, f"SELECT {sql} FROM {relation}").values()
         return np.array([int(value[0]) for value in row]).reshape(len(kinds), len(names))
 
-    def repeated_header(self, connection: Any, names: Sequence[str]) -> int | None:
-        """The first row, from 1, that holds the names of these columns, as joined files have it."""
+    def repeats_header(self, connection: Any, names: Sequence[str]) -> bool:
+        """Whether a row holds the names of these columns, as joined files have it."""
         clean = self.values(frozenset()).clean
         if self.cells is not None:
-            return self.cells.row_of(
+            return self.cells.any_row_of(
                 {self.places[n]: literal(n) for n in names},
                 clean("c"),
                 partial(self.run, connection),
                 self.relation(),
             )
         own = " AND ".join(f"{clean(f'c{self.places[n]}')} = {literal(n)}" for n in names)
-        rows = f"SELECT row_number() OVER () AS n, * FROM {self.relation()}"
-        found = self.run(connection, f"SELECT n FROM ({rows}) WHERE {own} LIMIT 1")["n"]
-        return int(found[0]) if len(found) else None
+        found = self.run(connection, f"SELECT 1 AS n FROM {self.relation()} WHERE {own} LIMIT 1")
+        return len(found["n"]) > 0
 
     def met(self, connection: Any, marks: Sequence[str]) -> set[str]:
         """Which of some marks for missing values are a cell of the file."""
