@@ -294,7 +294,7 @@ class Shape:
         """Whether cells stand where columns of numbers and of few texts expect such cells."""
         for j, cell in enumerate(cells):
             cell = cell.strip(BLANKS)
-            if not cell or _is_nothing(cell):
+            if _is_nothing(cell):
                 continue
             if self.numeric[j] and not is_number_like(cell):
                 return False
@@ -305,11 +305,8 @@ class Shape:
 
     def fills(self, cells: Sequence[str]) -> bool:
         """Whether a line that ends too soon may be a row without its last cells."""
-        return all(
-            is_number_like(cell.strip(BLANKS)) or _is_nothing(cell.strip(BLANKS))
-            for cell, numeric in zip(cells, self.numeric, strict=False)
-            if numeric and cell.strip(BLANKS)
-        )
+        kept = zip((cell.strip(BLANKS) for cell in cells), self.numeric, strict=False)
+        return all(is_number_like(cell) or _is_nothing(cell) for cell, numeric in kept if numeric)
 
     def rejoined(self, row: Sequence[str], delimiter: str) -> tuple[list[str], int] | None:
         """A line of too many cells as a row, and the column that holds the delimiter.
