@@ -14,6 +14,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,10 @@ from separatrix.tables.structure import (
     Structure,
     footer_of,
     found_structure,
+    is_blank,
     is_number_like,
     joined_cells,
+    lines_of_footer,
     unique_names,
 )
 from separatrix.tables.table import quote
@@ -133,13 +136,11 @@ class Look:
         """Copy the rows below the header."""
         with path.open("rb") as source, target.open("wb") as out:
             out.write(self.header.encode("utf-8"))
+            below = out.tell()
             source.seek(self.start)
-            left = (path.stat().st_size if self.stop < 0 else self.stop) - self.start
-            if left <= 1 << 20:
-                out.write(source.read(max(left, 0)))
-                return
             shutil.copyfileobj(source, out, 1 << 20)
-            out.truncate(len(self.header.encode("utf-8")) + left)
+            if self.stop >= 0:
+                out.truncate(below + self.stop - self.start)
 
 
 def _head_of(path: Path, size: int) -> tuple[str, bool] | None:
@@ -232,7 +233,7 @@ def look_at(path: Path, label: str, delimiter: str, given: Given) -> Look:
         lines.cells,
         lines.numbers,
         changed,
-        [cells for cells in lost.cells if any(map(str.strip, cells))][-footer:] if footer else [],
+        [cells for cells in lost.cells if not is_blank(cells)][-footer:] if footer else [],
         given,
     )
     own = structure.header
@@ -271,7 +272,7 @@ def _best(
     """The delimiter by which most lines are rows, the records and their structure."""
     first = next((line for line in text.splitlines()[given.skip_rows :] if line.strip()), "")
     usual = delimiter or delimiter_of(first)
-    found: list[tuple[int, str, _Lines, Structure]] = []
+    found: list[tuple[int, tuple[str, _Lines, Structure]]] = []
     for mark in dict.fromkeys([usual, *(() if delimiter else _DELIMITERS)]):
         lines = _Lines.of(text, 0, mark, cut=not complete)
         if lines is None or not lines.cells:
@@ -286,19 +287,13 @@ def _best(
         # Lines of as many cells as the header has names.
         rows = sum(len(cells) >= width for cells in lines.cells[structure.first :])
         if width > 1 or mark == usual:
-            found.append((rows * named * (width > 1), mark, lines, structure))
-    if not found:
-        return None
-    _, *best = max(found, key=lambda one: one[0])
-    return tuple(best)  # type: ignore[return-value]
+            found.append((rows * named * (width > 1), (mark, lines, structure)))
+    return max(found, key=itemgetter(0))[1] if found else None
 
 
 def _end_of_rows(lines: _Lines, footer: int) -> int:
     """The byte behind the last row, above a footer and blank lines; -1 where there are none."""
-    left, behind = footer, len(lines.cells)
-    while behind and (left or not any(map(str.strip, lines.cells[behind - 1]))):
-        behind -= 1
-        left -= any(map(str.strip, lines.cells[behind]))
+    behind = len(lines.cells) - lines_of_footer(lines.cells, footer)
     if not behind:
         return lines.offsets[0] if footer else -1
     return lines.offsets[behind] if any(lines.cells[behind:]) else -1
@@ -367,7 +362,7 @@ def _notes_on_header(
     header = [numbers[k] for k in structure.header]
     start = sum(number <= given.skip_rows for number in numbers)
     top = structure.header[0] if header else start
-    above = [k for k in range(start, top) if any(map(str.strip, cells[k]))]
+    above = [k for k in range(start, top) if not is_blank(cells[k])]
     if above:
         notes.append(
             Message(

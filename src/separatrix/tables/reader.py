@@ -421,11 +421,7 @@ def _in_memory(
         return options.of_memory(containers.columns_of_sqlite(path, inner, options.limit), label)
     # Columns that an earlier table had are those to look for.
     known = [*(options.kinds or {}), *options.reading.spellings] if options.skip_absent else []
-    needed = [
-        name
-        for name in options.needed or known
-        if source_of(name, options.reading.spellings) is None
-    ]
+    needed = [name for name in options.needed or known if options.source_of(name) is None]
     columns, notes = columns_of_book(path, inner, options.limit, options.structure, needed)
     table = options.of_memory(columns, label)
     return replace(table, notes=(*notes, *table.notes))
@@ -528,7 +524,7 @@ class _ReadOptions:
     def wanted(self, names: Sequence[str], source: str) -> dict[str, str]:
         there = set(names)
         for name in self.needed:
-            if name not in there and self._source_of(name) not in there:
+            if name not in there and self.source_of(name) not in there:
                 raise NoSuchColumn(name, names, source)
         # Columns that are made of dates are there once the others have been read.
         ordered = [n for n in self._ordered if n in there or n in self.reading.ordered]
@@ -536,11 +532,12 @@ class _ReadOptions:
         own = {
             name: kind
             for name, kind in kinds.items()
-            if name in there or self._source_of(name) not in there
+            if name in there or self.source_of(name) not in there
         }
         return checked_kinds(own, names, source, skip_absent=self.skip_absent)
 
-    def _source_of(self, name: str) -> str | None:
+    def source_of(self, name: str) -> str | None:
+        """The column of which one that is made of another is a part."""
         return source_of(name, self.reading.spellings)
 
     @property
@@ -799,7 +796,7 @@ class Layout:
         if not self.parts[0].is_csv or len(named) < 2 or not strings:
             return
         for part in self.parts:
-            if not part.longest_line and part.repeated_header(connection, named) is not None:
+            if not part.longest_line and part.repeats_header(connection, named):
                 raise files.CsvTrouble(part, "the header is repeated")
 
     def select(self, part: files.Part, name: str, c: str) -> str:

@@ -32,6 +32,9 @@ class _Sheet:
     texts: list[list[str]]
     numbers: list[int]
     structure: Structure | None
+    # The first and the last place of cells that are merged, in the sheet.
+    merged: Sequence[tuple[tuple[int, int], tuple[int, int]]]
+    start: tuple[int, int] | None
 
     def holds(self, names: Sequence[str]) -> bool:
         there = () if self.structure is None else self.structure.names
@@ -86,9 +89,7 @@ def columns_of_book(
         shown = [*sheets]
         able = [name for name in shown if sheets[name].holds(needed)]
         able = able or [name for name in shown if sheets[name].is_table()]
-        if len(able) != 1:
-            name = containers.chosen_table(None, able or filled, path, "sheet")
-        name = able[0]
+        name = containers.chosen_table(None, able or filled, path, "sheet")
         found = sheets[name]
         rest = [one for one in filled if one != name]
         others = joined(rest, 5)
@@ -96,7 +97,7 @@ def columns_of_book(
         values = {"source": path, "sheet": quote(name), "others": others, "wanted": wanted}
         notes.append(Message("sheet_found", **values, option=Setting("sheet", rest[0])))
     label = f"{path}, sheet {quote(name)}"
-    _fill_merged(book, name, found, label, notes)
+    _fill_merged(found, label, notes)
     return _columns_of(found, label, given, notes), notes
 
 
@@ -118,7 +119,7 @@ def _read(book: Any, name: str, path: Path, given: Given) -> _Sheet:
     try:
         sheet = book.get_sheet_by_name(name)
         cells = sheet.to_python()
-        start = sheet.start
+        start, merged = sheet.start, sheet.merged_cell_ranges or ()
     except Exception as error:  # its errors share no class across versions
         raise _unreadable(path, error) from None
     first = 1 + (start[0] if start else 0)
@@ -127,7 +128,7 @@ def _read(book: Any, name: str, path: Path, given: Given) -> _Sheet:
     head = texts[:_LOOKED_AT]
     complete = len(head) == len(texts)
     found = found_structure(head, given, numbers=numbers[: len(head)], complete=complete)
-    return _Sheet(cells, texts, numbers, found)
+    return _Sheet(cells, texts, numbers, found, merged, start)
 
 
 def _text_of(cell: Any) -> str:
@@ -138,16 +139,13 @@ def _text_of(cell: Any) -> str:
     return str(cell) if isinstance(cell, datetime.timedelta) else label_text(cell).strip()
 
 
-def _fill_merged(book: Any, name: str, sheet: _Sheet, label: str, notes: list[Message]) -> None:
+def _fill_merged(sheet: _Sheet, label: str, notes: list[Message]) -> None:
     """Give cells that are merged with one above them, below the header, its value."""
-    if sheet.structure is None:
-        return
-    own = book.get_sheet_by_name(name)
-    start, ranges = own.start, own.merged_cell_ranges or ()
-    if not start:
+    start = sheet.start
+    if sheet.structure is None or not start:
         return
     count = 0
-    for (top, left), (bottom, right) in ranges:
+    for (top, left), (bottom, right) in sheet.merged:
         row, column = top - start[0], left - start[1]
         if left != right or bottom == top or row < sheet.structure.first or column < 0:
             continue

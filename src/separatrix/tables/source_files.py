@@ -386,14 +386,19 @@ class Part:
             found.write(Path(str(self.path)), copy)
             self.path = copy
 
-    def decode(self, stack: contextlib.ExitStack, *, damaged: bool = False) -> None:
+    def decode(self, stack: contextlib.ExitStack, *, damaged: bool = False) -> bool:
         """Read a copy in UTF-8 of a CSV file that is not, if its encoding can be found.
 
         ``damaged``: it is known that some line is not; else the ends of the file are looked at.
+
+        Returns
+        -------
+        bool
+            Whether there is such a copy.
         """
         found = guessed_encoding(Path(str(self.path)), damaged=damaged)
         if found is None:
-            return
+            return False
         self.path = written_as_utf8(Path(str(self.path)), found.encoding, self.label, stack)
         self.notes.append(
             Message(
@@ -403,6 +408,7 @@ class Part:
                 word=quote(found.word),
             )
         )
+        return True
 
     def relation(self, numbers: Collection[int] = (), nulls: Iterable[str] = ()) -> str:
         """SQL for the rows that are read, as ``t`` with the columns ``c0, c1, ...``.
@@ -520,8 +526,7 @@ class Part:
         rows: list[list[str]] = []
         with contextlib.suppress(DataError, UnicodeDecodeError):
             width = len(self.names)
-            repair = Repair(self.shape or Shape.of(self.names, ()), self.delimiter, self.label)
-            for row in itertools.islice(self._rows_of_text(repair), 1, n_rows + 1):
+            for row in itertools.islice(self._rows_of_text(self._repair()), 1, n_rows + 1):
                 rows.append(row)
                 if len(row) != width:
                     break
@@ -548,20 +553,19 @@ class Part:
         row = self.run(connection, f"SELECT {sql} FROM {relation}").values()
         return np.array([int(value[0]) for value in row]).reshape(len(kinds), len(names))
 
-    def repeated_header(self, connection: Any, names: Sequence[str]) -> int | None:
-        """The first row, from 1, that holds the names of these columns, as joined files have it."""
+    def repeats_header(self, connection: Any, names: Sequence[str]) -> bool:
+        """Whether a row holds the names of these columns, as joined files have it."""
         clean = self.values(frozenset()).clean
         if self.cells is not None:
-            return self.cells.row_of(
+            return self.cells.any_row_of(
                 {self.places[n]: literal(n) for n in names},
                 clean("c"),
                 partial(self.run, connection),
                 self.relation(),
             )
         own = " AND ".join(f"{clean(f'c{self.places[n]}')} = {literal(n)}" for n in names)
-        rows = f"SELECT row_number() OVER () AS n, * FROM {self.relation()}"
-        found = self.run(connection, f"SELECT n FROM ({rows}) WHERE {own} LIMIT 1")["n"]
-        return int(found[0]) if len(found) else None
+        found = self.run(connection, f"SELECT 1 AS n FROM {self.relation()} WHERE {own} LIMIT 1")
+        return len(found["n"]) > 0
 
     def met(self, connection: Any, marks: Sequence[str]) -> set[str]:
         """Which of some marks for missing values are a cell of the file."""
@@ -935,17 +939,21 @@ class Part:
 
     # ----------------------------------------------------------------------- as Python reads it
 
-    def checked_rows(self) -> Iterator[list[str]]:
+    def checked_rows(self, stack: contextlib.ExitStack) -> Iterator[list[str]]:
         """The header and the rows of a CSV file, or a DataError that says what is wrong with it."""
         position = _utf8_fault(self.path)
-        if position is not None:
+        if position is not None and not self.decode(stack, damaged=True):
             raise self._not_utf8(position)
-        repair = Repair(self.shape or Shape.of(self.names, ()), self.delimiter, self.label)
+        repair = self._repair()
         yield from self._rows_of_text(repair)
         with self.path.open("rb") as file:
             file.seek(-1, os.SEEK_END)
             repair.end(file.read(1) in (b"\n", b"\r"))
         self.notes += repair.notes()
+
+    def _repair(self) -> Repair:
+        """The reader of its lines that do not have the cells of the header."""
+        return Repair(self.shape or Shape.of(self.names, ()), self.delimiter, self.label)
 
     def _rows_of_text(self, repair: Repair) -> Iterator[list[str]]:
         """The header and the rows of a text that is taken to be UTF-8."""
@@ -993,8 +1001,6 @@ class Part:
         """
         if self.longest_line:  # it is such a copy already
             raise _unreadable_csv(self.label, message)
-        if _utf8_fault(self.path) is not None:
-            self.decode(stack, damaged=True)
         copy = temporary_file(stack)
         longest = 0
         with copy.open("w", encoding="utf-8", newline="") as out:
@@ -1002,7 +1008,7 @@ class Part:
             writer = csv.writer(
                 out, delimiter=self.delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL
             )
-            rows = self.checked_rows()
+            rows = self.checked_rows(stack)
             next(rows)
             # The names are known; a line break in one of them would be taken for the end of a line.
             writer.writerow([f"c{j}" for j in range(len(self.names))])
@@ -1014,9 +1020,7 @@ class Part:
 
     def take_apart(self, stack: contextlib.ExitStack) -> None:
         """Rewrite a CSV file of many columns, one cell a line."""
-        if _utf8_fault(self.path) is not None:
-            self.decode(stack, damaged=True)
-        rows = self.checked_rows()
+        rows = self.checked_rows(stack)
         next(rows)  # the header
         self.cells = write_cells(rows, len(self.names), temporary_file(stack))
         self.skip = 0

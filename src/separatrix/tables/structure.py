@@ -26,7 +26,9 @@ __all__ = [
     "Structure",
     "footer_of",
     "found_structure",
+    "is_blank",
     "is_number_like",
+    "lines_of_footer",
     "unique_names",
 ]
 
@@ -292,7 +294,7 @@ class Shape:
         """Whether cells stand where columns of numbers and of few texts expect such cells."""
         for j, cell in enumerate(cells):
             cell = cell.strip(BLANKS)
-            if not cell or _is_nothing(cell):
+            if _is_nothing(cell):
                 continue
             if self.numeric[j] and not is_number_like(cell):
                 return False
@@ -303,11 +305,8 @@ class Shape:
 
     def fills(self, cells: Sequence[str]) -> bool:
         """Whether a line that ends too soon may be a row without its last cells."""
-        return all(
-            is_number_like(cell.strip(BLANKS)) or _is_nothing(cell.strip(BLANKS))
-            for cell, numeric in zip(cells, self.numeric, strict=False)
-            if numeric and cell.strip(BLANKS)
-        )
+        kept = zip((cell.strip(BLANKS) for cell in cells), self.numeric, strict=False)
+        return all(is_number_like(cell) or _is_nothing(cell) for cell, numeric in kept if numeric)
 
     def rejoined(self, row: Sequence[str], delimiter: str) -> tuple[list[str], int] | None:
         """A line of too many cells as a row, and the column that holds the delimiter.
@@ -335,6 +334,11 @@ class Shape:
         ):
             found = chosen if len(found) > 1 and chosen else found
         return found[0] if len(found) == 1 else None
+
+
+def is_blank(cells: Iterable[str]) -> bool:
+    """Whether no cell of a line holds anything but blanks."""
+    return not any(cell.strip(BLANKS) for cell in cells)
 
 
 def joined_cells(cells: Iterable[str]) -> str:
@@ -457,25 +461,27 @@ def found_structure(
     footer = given.footer or 0
     if given.footer is None and complete:
         footer = footer_of(cells[first:], shape)
-    body = cells[first : len(cells) - _lines_of_footer(cells, footer)]
+    body = cells[first : len(cells) - lines_of_footer(cells, footer)]
     # The reader passes over lines without any cell, and a delimiter at the end of a line.
     trailing = any(len(line) > shape.width + 1 for line in body)
-    odd = any(shape.judge(line) != "row" for line in body if line and not _is_blank(line, shape))
+    filled = [line for line in body if line and not _is_blank_row(line, shape)]
+    odd = any(shape.judge(line) != "row" for line in filled)
     return Structure(names, places, first, below, footer, shape, not odd and not trailing)
 
 
-def _is_blank(line: Sequence[str], shape: Shape) -> bool:
+def _is_blank_row(line: Sequence[str], shape: Shape) -> bool:
     """Whether a line is a row of blank cells."""
-    return len(line) >= shape.width and not any(line)
+    return len(line) >= shape.width and is_blank(line)
 
 
-def _lines_of_footer(lines: Sequence[Sequence[str]], count: int) -> int:
+def lines_of_footer(lines: Sequence[Sequence[str]], count: int) -> int:
     """How many lines the last so many take that are not blank, with those below them."""
     taken, seen = 0, 0
     for line in reversed(lines):
-        if seen == count and any(line):
+        filled = not is_blank(line)
+        if seen == count and filled:
             break
-        seen += any(line)
+        seen += filled
         taken += 1
     return taken
 

@@ -65,21 +65,21 @@ class Cells:
             counts[i, counted["j"]] = counted[f"n{i}"]
         return counts
 
-    def row_of(
+    def any_row_of(
         self,
         texts: Mapping[int, str],
         value: str,
         run: Callable[[str], Any],
         relation: str,
-    ) -> int | None:
-        """The first row, from 1, that holds some texts, each a literal of SQL by its column."""
+    ) -> bool:
+        """Whether a row holds some texts, each a literal of SQL by its column."""
         listed = ", ".join(texts.get(j, "NULL") for j in range(self.width))
         found = run(
-            f"SELECT k // {self.width} + 1 AS n FROM {relation} "
+            f"SELECT k // {self.width} AS n FROM {relation} "
             f"WHERE {value} = ([{listed}]::VARCHAR[])[k % {self.width} + 1] "
-            f"GROUP BY n HAVING count(*) = {len(texts)} ORDER BY n LIMIT 1"
+            f"GROUP BY n HAVING count(*) = {len(texts)} LIMIT 1"
         )["n"]
-        return int(found[0]) if len(found) else None
+        return len(found) > 0
 
     def chosen(self, value: str, columns: Sequence[int], relation: str) -> str:
         """SQL for the cells of some columns, in the order of the file."""

@@ -475,6 +475,17 @@ def test_a_footer_of_more_lines_than_are_looked_at(tmp_path):
         read_table(path, skip_rows=9999)
 
 
+def test_lines_of_blanks_that_only_some_count_as_such(tmp_path):
+    """An ideographic space, or a byte order mark within the file, takes no row and makes none."""
+    rows = [f"{k};{k % 7};{k % 5};{'ab'[k % 2]}" for k in range(40)]
+    for blank in ("\u3000", "\u3000;;;", "\ufeff", "\ufeff;;;", "\u00a0"):
+        for below in ([blank], ["Summe;9;;", blank], [blank, "Summe;9;;"]):
+            path = tmp_path / "a.csv"
+            path.write_text(lines("k;x;z;y", rows, below), encoding="utf-8")
+            table = read_table(path)
+            assert (table.n_rows, table.columns["k"][-1]) == (40, 39), below
+
+
 def test_a_footer_never_takes_a_row():
     """Whatever rows are like, those that are whole stay."""
     draw = random.Random(0)
