@@ -15,8 +15,9 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 __all__ = [
     "CLOCKS",
@@ -26,10 +27,12 @@ __all__ = [
     "conversion",
     "converted",
     "find_measure",
+    "half_are",
     "is_quantity_text",
     "is_share",
     "measure",
     "ordered_ranges",
+    "sample_texts",
     "share",
     "share_question",
     "units_of",
@@ -335,16 +338,20 @@ def _base(units: Counter[str]) -> str:
     return {"'": "in", "′": "in", "’": "in", "''": "in"}.get(most, "in" if most in '"″”' else most)
 
 
-def _some(values: Mapping[str, int]) -> list[str]:
-    """Return texts of a column, by which most columns show that they are none of these."""
-    return [*values][:: max(1, len(values) // 200)]
+def sample_texts(texts: Collection[str]) -> list[str]:
+    """A few texts of a column, by which most columns show what they do not hold."""
+    return [*texts][:: max(1, len(texts) // 200)]
+
+
+def half_are(some: Sequence[str], looks: Callable[[str], Any]) -> bool:
+    """Whether half of some texts look like what is asked for."""
+    return 2 * sum(bool(looks(text)) for text in some) >= len(some)
 
 
 def units_question(values: Mapping[str, int]) -> list[str]:
     """The units of a column of numbers that have several of no one dimension; empty for others."""
     units: Counter[str] = Counter()
-    some = _some(values)
-    if 2 * sum(len(units_of(text)) == 1 for text in some) < len(some):
+    if not half_are(sample_texts(values), lambda text: len(units_of(text)) == 1):
         return []
     for text, n in values.items():
         own = units_of(text)
@@ -365,8 +372,7 @@ def clock_question(values: Mapping[str, int]) -> str:
     Times of day, from 00:00 to 23:59 with two digits each, are as much a question: minutes of a
     film are written so, too.
     """
-    some = _some(values)
-    if 2 * sum(_CLOCK.fullmatch(text) is not None for text in some) < len(some):
+    if not half_are(sample_texts(values), _CLOCK.fullmatch):
         return ""
     clocks = sum(n for t, n in values.items() if (f := _CLOCK.fullmatch(t)) and f["third"] is None)
     return next(iter(values)) if clocks >= 0.95 * sum(values.values()) else ""
@@ -410,8 +416,7 @@ def _wholes(values: Mapping[str, int]) -> tuple[int, set[str], bool, bool]:
 
 def is_share(values: Mapping[str, int]) -> bool:
     """Whether shares are plainly meant: by a word, or because all are of the same whole."""
-    some = _some(values)
-    if 2 * sum(_SHARE.fullmatch(text) is not None for text in some) < len(some):
+    if not half_are(sample_texts(values), _SHARE.fullmatch):
         return False
     rows, wholes, word, within = _wholes(values)
     return bool(rows) and within and (word or len(wholes) == 1)
@@ -419,8 +424,7 @@ def is_share(values: Mapping[str, int]) -> bool:
 
 def share_question(values: Mapping[str, int]) -> str:
     """A text of a column of shares that may be pairs (``120/80``) or days; empty for others."""
-    some = _some(values)
-    if 2 * sum(_SHARE.fullmatch(text) is not None for text in some) < len(some):
+    if not half_are(sample_texts(values), _SHARE.fullmatch):
         return ""
     rows, wholes, _, _ = _wholes(values)
     total = sum(values.values())
