@@ -446,7 +446,7 @@ def angle(text: str) -> float | None:
     if found is None:
         return None
     ends = [mark for mark in (found["before"], found["after"]) if mark]
-    if len(ends) != 1 or (found["sign"] and ends):
+    if len(ends) != 1 or found["sign"]:
         return None
     minutes, seconds = (_decimal(found[name] or "0") for name in ("minutes", "seconds"))
     degrees = _decimal(found["degrees"]) + minutes / 60.0 + seconds / 3600.0

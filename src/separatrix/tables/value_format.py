@@ -635,14 +635,15 @@ def _kinds_of(
     tried = (decimal,) if decimal is not None else (",", ".") if comma else (".", ",")
     if not any("," in text or "." in text for text in values):
         tried = tried[:1]
+    kinds = ["share"] if insisted or quantities.is_share(values) else []
+    kinds += ["angle"] if likely(quantities.angle) else []
     for mark in tried:
         numeral = partial(unsigned, decimal=mark)
         measured = quantities.find_measure(values, numeral, insisted=insisted is not None)
         if measured is not None:
             unit, pair, meant, known = measured
             yield ValueFormat("measure", mark, unit, order=pair), meant, "", known
-        kinds = ["share"] if insisted or quantities.is_share(values) else []
-        for kind in [*kinds, *(["angle"] if likely(quantities.angle) else [])]:
+        for kind in kinds:
             one = ValueFormat(kind, mark)
             known = {text: one.number(text) for text in values}
             meant = sum(n for text, n in values.items() if known[text] is not None)
