@@ -737,13 +737,21 @@ def _words_of(
         return TextFacts.of(column.name, texts, options)
 
 
+def _fetched(
+    shared: tuple[Session, Sequence[SourceColumn]], piece: tuple[int, SourceFile, int, int]
+) -> dict[str, Any]:
+    """Columns in some rows, by their keys."""
+    (session, columns), (k, source, start, stop) = shared, piece
+    sql = source.rows(", ".join(one.chosen(k) for one in columns), start, stop)
+    return _answered(session, (source, sql))
+
+
 def _numbers_of(
     shared: tuple[Session, Sequence[SourceColumn]], piece: tuple[int, SourceFile, int, int]
 ) -> list[Numbers]:
     """What columns of numbers add up to in some rows."""
-    (session, columns), (k, source, start, stop) = shared, piece
-    sql = source.rows(", ".join(one.chosen(k) for one in columns), start, stop)
-    fetched = _answered(session, (source, sql))
+    columns, (_, source, start, _) = shared[1], piece
+    fetched = _fetched(shared, piece)
 
     def place(row: int) -> str:
         return f"{source.label}, row {start + row + 1:,}"
@@ -755,11 +763,8 @@ def _points_in(
     shared: tuple[Session, Sequence[SourceColumn]], piece: tuple[int, SourceFile, int, int]
 ) -> list[Points]:
     """The different numbers of columns in some rows."""
-    (session, columns), (k, source, start, stop) = shared, piece
-    sql = source.rows(", ".join(one.chosen(k) for one in columns), start, stop)
-    fetched = _answered(session, (source, sql))
-    out = []
-    for one in columns:
+    fetched, out = _fetched(shared, piece), []
+    for one in shared[1]:
         values, gone = numbers_of(one, fetched.pop(one.key))
         out.append(Points.of(values if gone is None else values[~gone]).limited())
     return out
