@@ -221,10 +221,8 @@ def _renamed(column: Any, spelling: ValueFormat) -> Any:
         names = [spelling.word(level) for level in column.levels.tolist()]
         levels = sorted(set(names))
         place = {level: k for k, level in enumerate(levels)}
-        codes = np.array([*map(place.__getitem__, names), -1], dtype=column.codes.dtype)
-        texts = np.empty(len(levels), dtype=object)
-        texts[:] = levels
-        return Categorical(codes[column.codes], texts)
+        codes = np.array([*map(place.__getitem__, names)], dtype=column.codes.dtype)
+        return Categorical(column.mapped(codes, -1), np.array(levels, dtype=object))
     gone, texts = missing_mask(column), np.ma.getdata(column).tolist()
     known = {text: spelling.word(text) for text in set(texts)}
     return masked(np.array([known[text] for text in texts], dtype=object), gone)
