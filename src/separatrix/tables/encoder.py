@@ -55,6 +55,7 @@ from separatrix.tables.table import (
     Faults,
     Remarks,
     Table,
+    day_text,
     joined,
     missing_mask,
     nearest,
@@ -502,7 +503,7 @@ class Encoder:
         numbers = [one for one in columns_of if isinstance(one, kinds.Number)]
         self.placeholders_ = {one.name: one.placeholders for one in numbers if one.placeholders}
         self.origins_ = {
-            one.name: str(np.datetime64(int(one.origin), "D"))
+            one.name: day_text(one.origin)
             for one in numbers
             if one.origin is not None and one.with_value
         }
