@@ -44,6 +44,7 @@ from separatrix.tables.value_format import (
     Found,
     ValueFormat,
     find_spelling,
+    is_code,
     is_in_digits,
 )
 
@@ -526,7 +527,7 @@ class _Columns:
         """Say that digits which begin with a zero stay as they are."""
         if not all(text.isascii() and text.isdigit() for text in texts):
             return
-        code = next((text for text in texts if len(text) > 1 and text[0] == "0"), None)
+        code = next(filter(is_code, texts), None)
         if code is not None:
             self.notes.add(
                 "of codes",

@@ -53,6 +53,7 @@ __all__ = [
     "Found",
     "ValueFormat",
     "find_spelling",
+    "is_code",
     "is_in_digits",
     "is_placeholder_word",
 ]
@@ -451,7 +452,7 @@ def find_spelling(
     least = (_MEANT_BUT_FOR_WORDS if few_words else MEANT) * total
     if insisted is None and not (meant == total or (meant >= least and total >= _FEWEST)):
         return words()
-    if insisted is None and spelling.kind == "number" and any(map(_is_code, values)):
+    if insisted is None and spelling.kind == "number" and any(map(is_code, values)):
         return None
     lost = set(strays)
     written = [t for t in values if t not in lost and not _is_plain(t, spelling)]
@@ -483,8 +484,8 @@ def _is_converted(text: str, spelling: ValueFormat) -> bool:
     return quantities.units_of(text) not in ([], [spelling.unit])
 
 
-def _is_code(text: str) -> bool:
-    """Digits that begin with a zero: ``007``, but not ``0`` or ``0.5``."""
+def is_code(text: str) -> bool:
+    """Whether a text is digits that begin with a zero: ``007``, but not ``0`` or ``0.5``."""
     return len(text) > 1 and text[0] == "0" and text.isascii() and text.isdigit()
 
 
