@@ -19,6 +19,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from separatrix.tables.written_numbers import MINUS
+
 __all__ = [
     "CLOCKS",
     "Conversion",
@@ -166,13 +168,12 @@ def _scaled(value: float, factor: float) -> float:
 
 # ------------------------------------------------------------------------------------ measures
 
-_MINUS = "−–-"
 _PART = r"(?:\d[\d.,\u00a0\u202f]*|[.,]\d+)"
 _UNIT = r"(?:[^\W\d_]{1,12}\.?|''|[\"'″′”’])"
 _ONE = re.compile(rf"\s*(?:,|and\b|und\b|et\b)?\s*(?P<number>{_PART})\s*(?P<unit>{_UNIT})")
 _RATIO = re.compile(rf"(?P<number>{_PART})\s*(?P<unit>[^\W\d_]{{1,12}}/[^\W\d_]{{1,5}}|°\ ?[CF])")
 _CLOCK = re.compile(
-    rf"(?P<sign>[+{_MINUS}])?(?:(?P<days>\d+)(?:\s*days?,?\s+|\.))?"
+    rf"(?P<sign>[+{MINUS}])?(?:(?P<days>\d+)(?:\s*days?,?\s+|\.))?"
     r"(?P<first>\d+):(?P<second>[0-5]\d)(?::(?P<third>[0-5]\d(?:[.,]\d+)?))?"
 )
 _ISO = re.compile(
@@ -206,7 +207,7 @@ def _clock(text: str, pair: str) -> float | None:
     if found["days"] is not None and first > 23:
         return None
     seconds += _DAY * int(found["days"] or 0)
-    return -seconds if (found["sign"] or "+") in _MINUS else seconds
+    return -seconds if (found["sign"] or "+") in MINUS else seconds
 
 
 def _iso(text: str) -> float | None:
@@ -221,7 +222,7 @@ def _iso(text: str) -> float | None:
 
 def _pairs(text: str) -> _Pairs | None:
     """The sign, and the numbers and units that a text is made of, as they are written."""
-    sign, at = (-1.0, 1) if text[:1] and text[0] in _MINUS else (1.0, int(text[:1] == "+"))
+    sign, at = (-1.0, 1) if text[:1] and text[0] in MINUS else (1.0, int(text[:1] == "+"))
     text = text[at:].strip()
     ratio = "/" in text or "°" in text
     if ratio and (found := _RATIO.fullmatch(text)) is not None:
@@ -434,7 +435,7 @@ def share_question(values: Mapping[str, int]) -> str:
 # -------------------------------------------------------------------------------------- angles
 
 _ANGLE = re.compile(
-    r"(?P<before>[NSEWO])?\s*(?P<sign>[+−–-])?(?P<degrees>\d{1,3}(?:[.,]\d+)?)\s*°\s*"
+    rf"(?P<before>[NSEWO])?\s*(?P<sign>[+{MINUS}])?(?P<degrees>\d{{1,3}}(?:[.,]\d+)?)\s*°\s*"
     r"(?:(?P<minutes>\d{1,2}(?:[.,]\d+)?)\s*['′’]\s*)?"
     r"(?:(?P<seconds>\d{1,2}(?:[.,]\d+)?)\s*(?:[\"″”]|'')\s*)?(?P<after>[NSEWO])?"
 )
