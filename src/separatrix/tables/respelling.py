@@ -401,11 +401,6 @@ class _Columns:
     def _note_strays(self, name: str, values: Any, gone: Any, found: Found) -> None:
         """Note the cells that are not of the form of the others, and count as missing."""
         spelling, column = found.spelling, quote(name)
-        # As an object, for NumPy's strings lose NUL bytes at their end.
-        stray = np.array(found.strays[0], dtype=object)
-        row = int(np.flatnonzero((values == stray) & ~gone)[0])
-        others = ", ".join(quote(text, 30) for text in found.strays[1:3])
-        one = found.n_strays == 1
         if spelling.kind == "list":
             known = set(spelling.words)
             new = {i for text in found.strays for i in items(text, spelling.unit)} - known
@@ -414,6 +409,11 @@ class _Columns:
                 Message("list_values_later", column=column, values=joined(sorted(new), 5)),
             )
             return
+        # As an object, for NumPy's strings lose NUL bytes at their end.
+        stray = np.array(found.strays[0], dtype=object)
+        row = int(np.flatnonzero((values == stray) & ~gone)[0])
+        others = ", ".join(quote(text, 30) for text in found.strays[1:3])
+        one = found.n_strays == 1
         stated = {
             "column": column,
             "cells": counted(found.n_strays, "cell"),
