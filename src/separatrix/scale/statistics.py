@@ -70,6 +70,9 @@ _TOGETHER = 64
 _WIDTHS = {"FLOAT": 4, "INTEGER": 4, "UINTEGER": 4, "SMALLINT": 2, "TINYINT": 1, "UTINYINT": 1}
 _NARROW = {"FLOAT", "TINYINT", "UTINYINT", "SMALLINT", "USMALLINT"}
 
+_Piece = tuple[int, SourceFile, int, int]
+"""The place of a file, the file, and the first of its rows and their end."""
+
 
 @dataclass(frozen=True)
 class ReadLevels:
@@ -375,11 +378,10 @@ class Statistics:
         """How many rows have each word, a stretch at a time."""
         if encoder.fitted:
             return TextFacts(column.name, self.n_rows, 0, {}, {})
-        pieces = [(k, self.sources[k], start, stop) for k, start, stop, _, _ in self._pieces()]
         shared = self.session, column, encoder.text
         merge = partial(TextFacts.merged, most=int(self.memory / 4 / _WORD_BYTES))
         # Merged alone, too, for a single part may have too many words.
-        found: TextFacts = merge([self.readers.merged(_words_of, shared, pieces, merge)])
+        found: TextFacts = merge([self.readers.merged(_words_of, shared, self._pieces(), merge)])
         return found
 
     def _glance(self, columns: Sequence[SourceColumn]) -> list[list[Any]]:
@@ -512,9 +514,8 @@ class Statistics:
         """The different numbers of columns, summed up where they are many."""
         if not columns:
             return []
-        pieces = [(k, self.sources[k], start, stop) for k, start, stop, _, _ in self._pieces()]
         found: list[Points] = self.readers.merged(
-            _points_in, (self.session, columns), pieces, _merged_points
+            _points_in, (self.session, columns), self._pieces(), _merged_points
         )
         return found
 
@@ -533,16 +534,14 @@ class Statistics:
     ) -> list[Numbers]:
         """What columns of numbers add up to, in the parts of the files that are read together."""
         pieces = self._pieces()
-        parts = [(k, self.sources[k], start, stop) for k, start, stop, _, _ in pieces]
         merged: list[list[Numbers]] = []
         rows = 0
-        for piece, found in zip(
-            pieces, self.readers.map(_numbers_of, (self.session, columns), parts), strict=True
-        ):
+        read = self.readers.map(_numbers_of, (self.session, columns), pieces)
+        for (_, _, start, stop), found in zip(pieces, read, strict=True):
             merged.append(found)
             if len(merged) >= _TOGETHER:
                 merged = [merged_numbers(merged)]
-            rows += piece[2] - piece[1]
+            rows += stop - start
             if reports:
                 self.on_progress(rows)
         return merged_numbers(merged)
@@ -550,15 +549,16 @@ class Statistics:
     def _grouped(self, column: SourceColumn, term: str) -> Iterator[dict[str, np.ndarray]]:
         """How often each value of a term is there, in each range of rows."""
         queries = []
-        for k, start, stop, _, _ in self._pieces():
+        for k, source, start, stop in self._pieces():
             value = column.sql[k]
-            rows = self.sources[k].rows(f"{term.format(v=value)} AS v, count(*) AS n", start, stop)
+            rows = source.rows(f"{term.format(v=value)} AS v, count(*) AS n", start, stop)
             queries.append((k, f"{rows} AND {value} IS NOT NULL GROUP BY 1"))
         for found in self.results(queries):
             yield {name: np.ma.getdata(values) for name, values in found.items()}
 
-    def _pieces(self) -> list[tuple[int, int, int, int, int]]:
-        return [piece for row_range in self.row_ranges for piece in row_range.pieces]
+    def _pieces(self) -> list[_Piece]:
+        every = (piece for row_range in self.row_ranges for piece in row_range.pieces)
+        return [(k, self.sources[k], start, stop) for k, start, stop, _, _ in every]
 
     def first_missing(self, column: SourceColumn) -> str | None:
         """Where the first row without a value is; None where all have one."""
@@ -726,24 +726,25 @@ def _sketch_of(shared: tuple[Session, SourceColumn], part: _Part) -> LevelFacts:
     return LevelFacts.of_hashes(np.ma.getdata(_answered(session, (part.source, sql))["h"]))
 
 
-def _words_of(
-    shared: tuple[Session, SourceColumn, Mapping[str, Any]],
-    piece: tuple[int, SourceFile, int, int],
-) -> TextFacts:
+def _words_of(shared: tuple[Session, SourceColumn, Mapping[str, Any]], piece: _Piece) -> TextFacts:
     """The words of a column in some rows."""
-    (session, column, options), (k, source, start, stop) = shared, piece
-    texts = _answered(session, (source, source.rows(column.chosen(k), start, stop)))[column.key]
+    session, column, options = shared
+    texts = _fetched((session, [column]), piece)[column.key]
     with pool.alone():  # of several readers
         return TextFacts.of(column.name, texts, options)
 
 
-def _numbers_of(
-    shared: tuple[Session, Sequence[SourceColumn]], piece: tuple[int, SourceFile, int, int]
-) -> list[Numbers]:
-    """What columns of numbers add up to in some rows."""
+def _fetched(shared: tuple[Session, Sequence[SourceColumn]], piece: _Piece) -> dict[str, Any]:
+    """Columns in some rows, by their keys."""
     (session, columns), (k, source, start, stop) = shared, piece
     sql = source.rows(", ".join(one.chosen(k) for one in columns), start, stop)
-    fetched = _answered(session, (source, sql))
+    return _answered(session, (source, sql))
+
+
+def _numbers_of(shared: tuple[Session, Sequence[SourceColumn]], piece: _Piece) -> list[Numbers]:
+    """What columns of numbers add up to in some rows."""
+    columns, (_, source, start, _) = shared[1], piece
+    fetched = _fetched(shared, piece)
 
     def place(row: int) -> str:
         return f"{source.label}, row {start + row + 1:,}"
@@ -751,15 +752,10 @@ def _numbers_of(
     return [numbers_in(one, fetched.pop(one.key), place) for one in columns]
 
 
-def _points_in(
-    shared: tuple[Session, Sequence[SourceColumn]], piece: tuple[int, SourceFile, int, int]
-) -> list[Points]:
+def _points_in(shared: tuple[Session, Sequence[SourceColumn]], piece: _Piece) -> list[Points]:
     """The different numbers of columns in some rows."""
-    (session, columns), (k, source, start, stop) = shared, piece
-    sql = source.rows(", ".join(one.chosen(k) for one in columns), start, stop)
-    fetched = _answered(session, (source, sql))
-    out = []
-    for one in columns:
+    fetched, out = _fetched(shared, piece), []
+    for one in shared[1]:
         values, gone = numbers_of(one, fetched.pop(one.key))
         out.append(Points.of(values if gone is None else values[~gone]).limited())
     return out

@@ -107,9 +107,10 @@ def coordinates(text: str) -> tuple[float, float] | None:
     """
     found = _PAIR.fullmatch(text) or _POINT.fullmatch(text)
     if found is None:
-        angles = _ANGLES.fullmatch(text)
-        pair = None if angles is None else (angle(angles["one"]), angle(angles["two"]))
-        return pair if pair is not None and None not in pair else None  # type: ignore[return-value]
+        if (angles := _ANGLES.fullmatch(text)) is None:
+            return None
+        first, second = angle(angles["one"]), angle(angles["two"])
+        return None if first is None or second is None else (first, second)
     try:
         one, two = float(found["one"]), float(found["two"])
     except ValueError:

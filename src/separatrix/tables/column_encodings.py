@@ -113,6 +113,14 @@ class Encoding:
 # -------------------------------------------------------------------------------------- numbers
 
 
+def codes_of(facts: Any, settings: Settings, alert: Alert) -> tuple[float, ...]:
+    """The values of a column of numbers that are read as missing; alerts name its placeholders."""
+    for one in facts.placeholders:
+        own = replace(one, missing=one.missing and not settings.exact)
+        alert(PLACEHOLDERS[own.missing], sentence(facts.name, own, date=facts.date), facts.name)
+    return () if settings.exact else read_as_missing(facts.placeholders)
+
+
 @dataclass
 class Number(Encoding):
     """One feature for the value, and one for whether it was missing."""
@@ -134,10 +142,7 @@ class Number(Encoding):
     def learn(cls, facts: Any, settings: Settings, alert: Alert) -> Number:
         """The encoding of a column of numbers by its facts."""
         name, mean, scale, some = facts.name, facts.mean, facts.scale, facts.n_missing > 0
-        found = facts.placeholders
-        for one in found:
-            own = replace(one, missing=one.missing and not settings.exact)
-            alert(PLACEHOLDERS[own.missing], sentence(name, own, date=facts.date), name)
+        codes = codes_of(facts, settings, alert)
         if settings.exact:
             return cls(name, 0.0, 1.0, True, some, facts.date)
         if facts.identifies and not (facts.overridden or facts.date):
@@ -160,7 +165,6 @@ class Number(Encoding):
         origin = float(math.floor(mean)) if facts.date else None
         if not settings.standardise:
             scale = 1.0 if origin is None else YEAR
-        codes = read_as_missing(found)
         return cls(name, mean, scale, not constant, some, facts.date, codes, origin)
 
     @property

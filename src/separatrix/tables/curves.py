@@ -9,14 +9,13 @@ which are at quantiles of the column (Harrell, 2015, Regression modeling strateg
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.tables.column_encodings import (
-    PLACEHOLDERS,
     Alert,
     Arrays,
     Encoding,
@@ -24,9 +23,9 @@ from separatrix.tables.column_encodings import (
     Number,
     Settings,
     Unusable,
+    codes_of,
     damaged,
 )
-from separatrix.tables.placeholders import read_as_missing, sentence
 from separatrix.tables.table import Remarks, Table, number_text, quote
 from separatrix.tables.terms import Factor, written
 
@@ -122,11 +121,7 @@ class Curve(Number):
     @classmethod
     def of_factor(cls, facts: Any, factor: Factor, settings: Settings, alert: Alert) -> Curve:
         """The encoding of a function of a column by its facts."""
-        name, found = facts.name, facts.placeholders
-        for one in found:
-            own = replace(one, missing=one.missing and not settings.exact)
-            alert(PLACEHOLDERS[own.missing], sentence(name, own, date=facts.date), name)
-        codes = () if settings.exact else read_as_missing(found)
+        name, codes = facts.name, codes_of(facts, settings, alert)
         points = Points.of(*facts.points()).without(codes)
         if len(points.values) < 2:
             raise Unusable("of one value", f"is constant ({number_text(facts.mean)})")

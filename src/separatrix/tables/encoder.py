@@ -55,6 +55,7 @@ from separatrix.tables.table import (
     Faults,
     Remarks,
     Table,
+    day_text,
     joined,
     missing_mask,
     nearest,
@@ -488,21 +489,21 @@ class Encoder:
         self.columns_: list[str | None] = [columns[j] for j in self._kept]
         self.scales_ = scales[self._kept]
         self.n_features_ = len(self._kept)
+        columns_of = self.column_encodings
         self.references_ = {
             one.name: one.reference
-            for one in self.column_encodings
+            for one in columns_of
             if isinstance(one, kinds.Category) and one.reference is not None
         }
-        columns_of = self.column_encodings
-        dates = {one.name for one in columns_of if isinstance(one, kinds.Number) and one.date}
+        numbers = [one for one in columns_of if isinstance(one, kinds.Number)]
+        dates = {one.name for one in numbers if one.date}
         for one in columns_of:
             date = part_of(one.name)
             one.with_date = date is not None and date[0] in dates
         self.kinds_ = {one.name: one.kind for one in columns_of}
-        numbers = [one for one in columns_of if isinstance(one, kinds.Number)]
         self.placeholders_ = {one.name: one.placeholders for one in numbers if one.placeholders}
         self.origins_ = {
-            one.name: str(np.datetime64(int(one.origin), "D"))
+            one.name: day_text(one.origin)
             for one in numbers
             if one.origin is not None and one.with_value
         }

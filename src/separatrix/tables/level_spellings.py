@@ -35,12 +35,17 @@ def _key(text: str) -> str:
     return folded.rstrip(".").rstrip() or folded
 
 
+def _unaccented(text: str) -> str:
+    """A text, its letters decomposed, without accents."""
+    if text.isascii():
+        return text
+    apart = unicodedata.normalize("NFKD", text)
+    return "".join(c for c in apart if not unicodedata.combining(c))
+
+
 def _bare(key: str) -> str:
     """A key without accents."""
-    if key.isascii():
-        return key
-    apart = unicodedata.normalize("NFKD", key)
-    return unicodedata.normalize("NFKC", "".join(c for c in apart if not unicodedata.combining(c)))
+    return unicodedata.normalize("NFKC", _unaccented(key))
 
 
 class Spellings:
@@ -128,11 +133,7 @@ def merged_levels(counts: Mapping[str, int]) -> dict[str, str]:
 def _any_alike(texts: Iterable[str]) -> bool:
     """Whether some texts may have one key: a quick look at all of them together."""
     listed = [*texts]
-    joined = "\n".join(listed)
-    if not joined.isascii():
-        apart = unicodedata.normalize("NFKD", joined)
-        joined = "".join(c for c in apart if not unicodedata.combining(c))
-    joined = joined.casefold() + "\n"
+    joined = _unaccented("\n".join(listed)).casefold() + "\n"
     while ".\n" in joined or " \n" in joined:
         joined = joined.replace(".\n", "\n").replace(" \n", "\n")
     while "  " in joined:

@@ -21,7 +21,6 @@ or ten times as far; but not above others of which many end with a nine, as pric
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from separatrix.messages import Message, Setting, counted
-from separatrix.tables.table import Table, number_text, present, quote
+from separatrix.tables.table import Table, day_text, number_text, present, quote
 
 __all__ = [
     "ColumnEnds",
@@ -72,10 +71,7 @@ _CALENDARS = (
     "2999-12-31 3000-01-01 3999-12-31 4000-01-01 5999-12-31 8888-12-31 9999-01-01 9999-09-09 "
     "9999-12-31"
 )
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
-_DATES = frozenset(
-    float(datetime.date.fromisoformat(text).toordinal() - _EPOCH) for text in _CALENDARS.split()
-)
+_DATES = frozenset(np.array(_CALENDARS.split(), dtype="datetime64[D]").astype(np.float64).tolist())
 
 
 def is_date_code(days: float) -> bool:
@@ -329,7 +325,7 @@ def sentence(
     name: str, found: Placeholders, *, target: bool = False, date: bool = False
 ) -> Message:
     """Return the messages about a column's placeholders."""
-    written = _date if date else number_text
+    written = day_text if date else number_text
     values = " or ".join(map(written, found.values))
     words = {
         "column": quote(name),
@@ -346,10 +342,6 @@ def sentence(
     if found.missing:
         return Message("placeholder_read", **words)
     return Message("placeholder_named", **words)
-
-
-def _date(days: float) -> str:
-    return datetime.date.fromordinal(math.floor(days) + _EPOCH).isoformat()
 
 
 def _short(value: float) -> str:

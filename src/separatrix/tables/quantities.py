@@ -15,8 +15,11 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
+
+from separatrix.tables.written_numbers import MINUS
 
 __all__ = [
     "CLOCKS",
@@ -26,10 +29,12 @@ __all__ = [
     "conversion",
     "converted",
     "find_measure",
+    "half_are",
     "is_quantity_text",
     "is_share",
     "measure",
     "ordered_ranges",
+    "sample_texts",
     "share",
     "share_question",
     "units_of",
@@ -163,13 +168,12 @@ def _scaled(value: float, factor: float) -> float:
 
 # ------------------------------------------------------------------------------------ measures
 
-_MINUS = "−–-"
 _PART = r"(?:\d[\d.,\u00a0\u202f]*|[.,]\d+)"
 _UNIT = r"(?:[^\W\d_]{1,12}\.?|''|[\"'″′”’])"
 _ONE = re.compile(rf"\s*(?:,|and\b|und\b|et\b)?\s*(?P<number>{_PART})\s*(?P<unit>{_UNIT})")
 _RATIO = re.compile(rf"(?P<number>{_PART})\s*(?P<unit>[^\W\d_]{{1,12}}/[^\W\d_]{{1,5}}|°\ ?[CF])")
 _CLOCK = re.compile(
-    rf"(?P<sign>[+{_MINUS}])?(?:(?P<days>\d+)(?:\s*days?,?\s+|\.))?"
+    rf"(?P<sign>[+{MINUS}])?(?:(?P<days>\d+)(?:\s*days?,?\s+|\.))?"
     r"(?P<first>\d+):(?P<second>[0-5]\d)(?::(?P<third>[0-5]\d(?:[.,]\d+)?))?"
 )
 _ISO = re.compile(
@@ -203,7 +207,7 @@ def _clock(text: str, pair: str) -> float | None:
     if found["days"] is not None and first > 23:
         return None
     seconds += _DAY * int(found["days"] or 0)
-    return -seconds if (found["sign"] or "+") in _MINUS else seconds
+    return -seconds if (found["sign"] or "+") in MINUS else seconds
 
 
 def _iso(text: str) -> float | None:
@@ -218,7 +222,7 @@ def _iso(text: str) -> float | None:
 
 def _pairs(text: str) -> _Pairs | None:
     """The sign, and the numbers and units that a text is made of, as they are written."""
-    sign, at = (-1.0, 1) if text[:1] and text[0] in _MINUS else (1.0, int(text[:1] == "+"))
+    sign, at = (-1.0, 1) if text[:1] and text[0] in MINUS else (1.0, int(text[:1] == "+"))
     text = text[at:].strip()
     ratio = "/" in text or "°" in text
     if ratio and (found := _RATIO.fullmatch(text)) is not None:
@@ -335,16 +339,20 @@ def _base(units: Counter[str]) -> str:
     return {"'": "in", "′": "in", "’": "in", "''": "in"}.get(most, "in" if most in '"″”' else most)
 
 
-def _some(values: Mapping[str, int]) -> list[str]:
-    """Return texts of a column, by which most columns show that they are none of these."""
-    return [*values][:: max(1, len(values) // 200)]
+def sample_texts(texts: Collection[str]) -> list[str]:
+    """A few texts of a column, by which most columns show what they do not hold."""
+    return [*texts][:: max(1, len(texts) // 200)]
+
+
+def half_are(some: Sequence[str], looks: Callable[[str], Any]) -> bool:
+    """Whether half of some texts look like what is asked for."""
+    return 2 * sum(bool(looks(text)) for text in some) >= len(some)
 
 
 def units_question(values: Mapping[str, int]) -> list[str]:
     """The units of a column of numbers that have several of no one dimension; empty for others."""
     units: Counter[str] = Counter()
-    some = _some(values)
-    if 2 * sum(len(units_of(text)) == 1 for text in some) < len(some):
+    if not half_are(sample_texts(values), lambda text: len(units_of(text)) == 1):
         return []
     for text, n in values.items():
         own = units_of(text)
@@ -365,8 +373,7 @@ def clock_question(values: Mapping[str, int]) -> str:
     Times of day, from 00:00 to 23:59 with two digits each, are as much a question: minutes of a
     film are written so, too.
     """
-    some = _some(values)
-    if 2 * sum(_CLOCK.fullmatch(text) is not None for text in some) < len(some):
+    if not half_are(sample_texts(values), _CLOCK.fullmatch):
         return ""
     clocks = sum(n for t, n in values.items() if (f := _CLOCK.fullmatch(t)) and f["third"] is None)
     return next(iter(values)) if clocks >= 0.95 * sum(values.values()) else ""
@@ -410,8 +417,7 @@ def _wholes(values: Mapping[str, int]) -> tuple[int, set[str], bool, bool]:
 
 def is_share(values: Mapping[str, int]) -> bool:
     """Whether shares are plainly meant: by a word, or because all are of the same whole."""
-    some = _some(values)
-    if 2 * sum(_SHARE.fullmatch(text) is not None for text in some) < len(some):
+    if not half_are(sample_texts(values), _SHARE.fullmatch):
         return False
     rows, wholes, word, within = _wholes(values)
     return bool(rows) and within and (word or len(wholes) == 1)
@@ -419,8 +425,7 @@ def is_share(values: Mapping[str, int]) -> bool:
 
 def share_question(values: Mapping[str, int]) -> str:
     """A text of a column of shares that may be pairs (``120/80``) or days; empty for others."""
-    some = _some(values)
-    if 2 * sum(_SHARE.fullmatch(text) is not None for text in some) < len(some):
+    if not half_are(sample_texts(values), _SHARE.fullmatch):
         return ""
     rows, wholes, _, _ = _wholes(values)
     total = sum(values.values())
@@ -430,7 +435,7 @@ def share_question(values: Mapping[str, int]) -> str:
 # -------------------------------------------------------------------------------------- angles
 
 _ANGLE = re.compile(
-    r"(?P<before>[NSEWO])?\s*(?P<sign>[+−–-])?(?P<degrees>\d{1,3}(?:[.,]\d+)?)\s*°\s*"
+    rf"(?P<before>[NSEWO])?\s*(?P<sign>[+{MINUS}])?(?P<degrees>\d{{1,3}}(?:[.,]\d+)?)\s*°\s*"
     r"(?:(?P<minutes>\d{1,2}(?:[.,]\d+)?)\s*['′’]\s*)?"
     r"(?:(?P<seconds>\d{1,2}(?:[.,]\d+)?)\s*(?:[\"″”]|'')\s*)?(?P<after>[NSEWO])?"
 )
@@ -442,7 +447,7 @@ def angle(text: str) -> float | None:
     if found is None:
         return None
     ends = [mark for mark in (found["before"], found["after"]) if mark]
-    if len(ends) != 1 or (found["sign"] and ends):
+    if len(ends) != 1 or found["sign"]:
         return None
     minutes, seconds = (_decimal(found[name] or "0") for name in ("minutes", "seconds"))
     degrees = _decimal(found["degrees"]) + minutes / 60.0 + seconds / 3600.0

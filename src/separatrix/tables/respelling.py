@@ -44,6 +44,7 @@ from separatrix.tables.value_format import (
     Found,
     ValueFormat,
     find_spelling,
+    is_code,
     is_in_digits,
 )
 
@@ -221,10 +222,8 @@ def _renamed(column: Any, spelling: ValueFormat) -> Any:
         names = [spelling.word(level) for level in column.levels.tolist()]
         levels = sorted(set(names))
         place = {level: k for k, level in enumerate(levels)}
-        codes = np.array([*map(place.__getitem__, names), -1], dtype=column.codes.dtype)
-        texts = np.empty(len(levels), dtype=object)
-        texts[:] = levels
-        return Categorical(codes[column.codes], texts)
+        codes = np.array([*map(place.__getitem__, names)], dtype=column.codes.dtype)
+        return Categorical(column.mapped(codes, -1), np.array(levels, dtype=object))
     gone, texts = missing_mask(column), np.ma.getdata(column).tolist()
     known = {text: spelling.word(text) for text in set(texts)}
     return masked(np.array([known[text] for text in texts], dtype=object), gone)
@@ -402,11 +401,6 @@ class _Columns:
     def _note_strays(self, name: str, values: Any, gone: Any, found: Found) -> None:
         """Note the cells that are not of the form of the others, and count as missing."""
         spelling, column = found.spelling, quote(name)
-        # As an object, for NumPy's strings lose NUL bytes at their end.
-        stray = np.array(found.strays[0], dtype=object)
-        row = int(np.flatnonzero((values == stray) & ~gone)[0])
-        others = ", ".join(quote(text, 30) for text in found.strays[1:3])
-        one = found.n_strays == 1
         if spelling.kind == "list":
             known = set(spelling.words)
             new = {i for text in found.strays for i in items(text, spelling.unit)} - known
@@ -415,6 +409,11 @@ class _Columns:
                 Message("list_values_later", column=column, values=joined(sorted(new), 5)),
             )
             return
+        # As an object, for NumPy's strings lose NUL bytes at their end.
+        stray = np.array(found.strays[0], dtype=object)
+        row = int(np.flatnonzero((values == stray) & ~gone)[0])
+        others = ", ".join(quote(text, 30) for text in found.strays[1:3])
+        one = found.n_strays == 1
         stated = {
             "column": column,
             "cells": counted(found.n_strays, "cell"),
@@ -528,7 +527,7 @@ class _Columns:
         """Say that digits which begin with a zero stay as they are."""
         if not all(text.isascii() and text.isdigit() for text in texts):
             return
-        code = next((text for text in texts if len(text) > 1 and text[0] == "0"), None)
+        code = next(filter(is_code, texts), None)
         if code is not None:
             self.notes.add(
                 "of codes",

@@ -321,6 +321,11 @@ def number_text(value: Any) -> str:
     return repr(number)
 
 
+def day_text(days: float) -> str:
+    """The date of a moment, which is as many days after 1970-01-01: ``"1970-01-02"`` for 1.5."""
+    return str(np.datetime64(math.floor(days), "D"))
+
+
 def parse_number(text: str) -> float | None:
     """The number a string spells, or None; stricter than ``float``: no ``1_000``."""
     text = text.strip(BLANKS)

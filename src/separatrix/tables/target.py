@@ -255,12 +255,11 @@ def _with_blanks(column: Any, table: Table, name: str, classes: Sequence[Any] | 
             raise one_label_or_none(name, labels.pop())
     elif BLANK not in classes:
         return column
-    texts = np.empty(len(gone), dtype=object)
-    texts[:] = [
+    texts = [
         BLANK if lost else label_text(value)
         for value, lost in zip(np.ma.getdata(column).tolist(), gone.tolist(), strict=True)
     ]
-    return texts
+    return np.array(texts, dtype=object)
 
 
 def _require_labels(column: Any, table: Table, name: str) -> None:

@@ -21,9 +21,9 @@ CURVES = {"log": None, "spline": (2, 4, 20), "polynomial": (2, 2, 5)}
 """Functions of a column of numbers: the fewest, the usual and the most features of each."""
 
 _CATEGORY = "C"
-_NAME = r"[^\W\d][\w.]*|`[^`]+`"
+_IDENTIFIER = r"[^\W\d][\w.]*"
 _FACTOR = re.compile(
-    rf"\s*(?:(?P<function>{'|'.join(CURVES)}|{_CATEGORY})\(\s*)?(?P<column>{_NAME})\s*"
+    rf"\s*(?:(?P<function>{'|'.join(CURVES)}|{_CATEGORY})\(\s*)?(?P<column>{_IDENTIFIER}|`[^`]+`)\s*"
     r"(?:,\s*(?P<parameter>\d+)\s*)?(?P<end>\))?\s*"
 )
 
@@ -90,7 +90,7 @@ class Factor:
 
 def written(name: str) -> str:
     """A column as terms write it: between backticks where it is no identifier."""
-    return name if re.fullmatch(r"[^\W\d][\w.]*", name) else f"`{name}`"
+    return name if re.fullmatch(_IDENTIFIER, name) else f"`{name}`"
 
 
 @dataclass(frozen=True)

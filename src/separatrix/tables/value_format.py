@@ -53,6 +53,7 @@ __all__ = [
     "Found",
     "ValueFormat",
     "find_spelling",
+    "is_code",
     "is_in_digits",
     "is_placeholder_word",
 ]
@@ -431,10 +432,9 @@ def find_spelling(
         return None
     total = sum(values.values())
     # Most columns of words show in a few values that they are no numbers.
-    some = list(values)[:: max(1, len(values) // 200)]
-    likely = sum(_looks_countable(text, order) for text in some)
-    words = partial(_of_words, values, marks, total, decimal, comma, keep_levels)
-    if insisted is None and likely < 0.5 * len(some):
+    some = quantities.sample_texts(values)
+    words = partial(_of_words, values, some, marks, total, decimal, comma, keep_levels)
+    if insisted is None and not quantities.half_are(some, partial(_looks_countable, order=order)):
         return words()
     found = [
         one
@@ -452,7 +452,7 @@ def find_spelling(
     least = (_MEANT_BUT_FOR_WORDS if few_words else MEANT) * total
     if insisted is None and not (meant == total or (meant >= least and total >= _FEWEST)):
         return words()
-    if insisted is None and spelling.kind == "number" and any(map(_is_code, values)):
+    if insisted is None and spelling.kind == "number" and any(map(is_code, values)):
         return None
     lost = set(strays)
     written = [t for t in values if t not in lost and not _is_plain(t, spelling)]
@@ -484,8 +484,8 @@ def _is_converted(text: str, spelling: ValueFormat) -> bool:
     return quantities.units_of(text) not in ([], [spelling.unit])
 
 
-def _is_code(text: str) -> bool:
-    """Digits that begin with a zero: ``007``, but not ``0`` or ``0.5``."""
+def is_code(text: str) -> bool:
+    """Whether a text is digits that begin with a zero: ``007``, but not ``0`` or ``0.5``."""
     return len(text) > 1 and text[0] == "0" and text.isascii() and text.isdigit()
 
 
@@ -506,13 +506,14 @@ def is_in_digits(texts: Collection[str], order: str | None) -> bool:
     >>> is_in_digits(["01/02/2021 04:00 AM"], None), is_in_digits(["4 of us came"], None)
     (True, False)
     """
-    some = [*texts][:: max(1, len(texts) // 200)]
-    digits = sum(
-        _looks_countable(text, order)
-        or 0 < sum(map(str.isdigit, text)) >= sum(map(str.isalpha, text))
-        for text in some
-    )
-    return 2 * digits >= len(some)
+
+    def in_digits(text: str) -> bool:
+        if _looks_countable(text, order):
+            return True
+        digits, letters = sum(map(str.isdigit, text)), sum(map(str.isalpha, text))
+        return 0 < digits >= letters
+
+    return quantities.half_are(quantities.sample_texts(texts), in_digits)
 
 
 def _looks_like_date(text: str, order: str | None) -> bool:
@@ -605,7 +606,7 @@ def _kinds_of(
     """Yield what a column may hold, and in how many rows: what half of some texts look like."""
 
     def likely(looks: Callable[[str], Any]) -> bool:
-        return insisted is not None or 2 * sum(bool(looks(text)) for text in some) >= len(some)
+        return insisted is not None or quantities.half_are(some, looks)
 
     few = _some_of(values)
     least = _LIKELY * sum(few.values())
@@ -635,14 +636,15 @@ def _kinds_of(
     tried = (decimal,) if decimal is not None else (",", ".") if comma else (".", ",")
     if not any("," in text or "." in text for text in values):
         tried = tried[:1]
+    kinds = ["share"] if insisted or quantities.is_share(values) else []
+    kinds += ["angle"] if likely(quantities.angle) else []
     for mark in tried:
         numeral = partial(unsigned, decimal=mark)
         measured = quantities.find_measure(values, numeral, insisted=insisted is not None)
         if measured is not None:
             unit, pair, meant, known = measured
             yield ValueFormat("measure", mark, unit, order=pair), meant, "", known
-        kinds = ["share"] if insisted or quantities.is_share(values) else []
-        for kind in [*kinds, *(["angle"] if likely(quantities.angle) else [])]:
+        for kind in kinds:
             one = ValueFormat(kind, mark)
             known = {text: one.number(text) for text in values}
             meant = sum(n for text, n in values.items() if known[text] is not None)
@@ -651,6 +653,7 @@ def _kinds_of(
 
 def _of_words(
     values: Mapping[str, int],
+    some: Sequence[str],
     marks: Mapping[str, int],
     total: int,
     decimal: str | None,
@@ -661,8 +664,7 @@ def _of_words(
     if not keep_levels and (truth := _truth(values, marks, total)) is not None:
         return truth
     candidates: list[tuple[ValueFormat, Mapping[str, Any]]] = []
-    some = list(values)[:: max(1, len(values) // 200)]
-    if 2 * sum(any(map(str.isdigit, text)) for text in some) >= len(some):
+    if quantities.half_are(some, lambda text: any(map(str.isdigit, text))):
         mark = decimal or ("," if comma else ".")
         candidates += _in_digits(values, some, mark)
     separated = any(mark in text for mark in parts.SEPARATORS for text in some)

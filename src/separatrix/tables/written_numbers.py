@@ -14,6 +14,7 @@ __all__ = [
     "FOOTNOTES",
     "LIMITS",
     "MAGNITUDES",
+    "MINUS",
     "NUMBER",
     "SAME_CURRENCY",
     "Written",
@@ -31,17 +32,17 @@ _CURRENCY = "|".join(
     re.escape(code) + r"\.?" * code[-1].isalpha()
     for code in sorted([*_CODES.split(), *_SIGNS], key=len)[::-1]
 )
-_MINUS = "−–-"
+MINUS = "−–-"
 NUMBER = re.compile(
     rf"""(?P<limit>[<>]=?|[≤≥])?\s*(?P<open>\()?\s*
-    (?P<sign>[+{_MINUS}])?\s*
+    (?P<sign>[+{MINUS}])?\s*
     (?P<before>{_CURRENCY})?\s*
     (?P<within>\()?\s*
-    (?P<inner>[+{_MINUS}])?\s*
+    (?P<inner>[+{MINUS}])?\s*
     (?P<body>[0-9][0-9.,'’\u00a0\u202f\u2009 ]*|[.,][0-9]+)
     (?P<exponent>[eE][+-]?\d{{1,3}})?
     \s*(?P<after>%|‰|°\ ?[CFK]?|{_CURRENCY}|[^\W\d_]{{1,7}}[²³]?(?:/[^\W\d_]{{1,5}}[²³]?)?)?
-    \s*(?P<trailing>[{_MINUS}])?\s*(?P<close>\))?\s*(?P<outer>%)?
+    \s*(?P<trailing>[{MINUS}])?\s*(?P<close>\))?\s*(?P<outer>%)?
     \s*(?P<footnote>[*†‡]{{1,3}})?""",
     re.VERBOSE,
 )
@@ -80,7 +81,7 @@ def taken_apart(text: str) -> Written | None:
         if len(units) > 2 or units[1] not in MAGNITUDES:
             return None
         units = ["".join(units)]
-    negative = bool(brackets) or any(sign in _MINUS for sign in signs)
+    negative = bool(brackets) or any(sign in MINUS for sign in signs)
     return Written(
         -1.0 if negative else 1.0,
         body.strip(),

@@ -29,7 +29,7 @@ from separatrix.cli.reading import (
 from separatrix.messages import quoted, short
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import Table
-from separatrix.tables.table import number_text
+from separatrix.tables.table import day_text, number_text
 
 
 def run(out: Output, options: EvaluateOptions) -> Exit:
@@ -134,7 +134,7 @@ def _describe_times(parts: Sequence[dict[str, Any]], *, dates: bool) -> list[lis
 
 
 def _time(value: float, *, dates: bool) -> str:
-    return str(np.datetime64(math.floor(value), "D")) if dates else number_text(value)
+    return day_text(value) if dates else number_text(value)
 
 
 def _warn_of_fitted_rows(out: Output, stored: StoredModel, table: Table) -> None:
