@@ -22,7 +22,7 @@ from separatrix._compiled import pool
 from separatrix.assessment.comparison import Comparison, Contender
 from separatrix.data.splitting import Fold
 from separatrix.data.validation import check_number
-from separatrix.messages import message_of
+from separatrix.messages import clause, message_of
 from separatrix.models.registry import OFFERS, Size
 from separatrix.models.search import Judge, scorer_of
 from separatrix.solvers.driver import Interrupt, lent_interrupt
@@ -310,7 +310,7 @@ class _Running:
             self.interrupted = True
             return
         except (ValueError, TypeError, AttributeError, MemoryError) as error:
-            self.why = " ".join(message_of(error).split()).rstrip(".") or type(error).__name__
+            self.why = clause(message_of(error)) or type(error).__name__
             return
         if not math.isfinite(self.scores[k]):
             self.why = "the scorer did not return a number"

@@ -49,7 +49,7 @@ from separatrix.assessment.scoring import wilson_interval
 from separatrix.assessment.weights import column_spread, has_weights
 from separatrix.data.labels import encode, plain_label
 from separatrix.exceptions import DataError
-from separatrix.messages import message_of
+from separatrix.messages import clause, message_of
 from separatrix.models import penalised
 from separatrix.tables.table import missing_mask
 
@@ -341,7 +341,7 @@ def _odds_ratios(evaluation: EvaluationData) -> dict[str, Any]:
             warnings.simplefilter("ignore")
             found = model.summary(part.X, part.y, **weighted)
     except (ValueError, DataError) as error:
-        return _why(" ".join(message_of(error).split()).rstrip("."))
+        return _why(clause(message_of(error)))
     first = len(found.estimate) - len(evaluation.feature_names)
     scales = np.ones(len(evaluation.feature_names))
     scales = scales if evaluation.scales is None else evaluation.scales
