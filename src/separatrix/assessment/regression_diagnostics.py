@@ -247,7 +247,6 @@ def _influence(evaluation: EvaluationData, fit: _Fit) -> dict[str, Any]:
     order = order[distances[order] > 0.0]
     spread = column_spread(fit.X)
     names, scales = evaluation.feature_names, evaluation.scales
-    scales = np.ones(len(names)) if scales is None else scales
     rows = []
     for i in order.tolist():
         moved = changes[i, fit.first :]
@@ -343,11 +342,9 @@ def _odds_ratios(evaluation: EvaluationData) -> dict[str, Any]:
     except (ValueError, DataError) as error:
         return _why(clause(message_of(error)))
     first = len(found.estimate) - len(evaluation.feature_names)
-    scales = np.ones(len(evaluation.feature_names))
-    scales = scales if evaluation.scales is None else evaluation.scales
     ends = (found.estimate, found.lower, found.upper)
     with np.errstate(over="ignore"):
-        ratio, low, high = (np.exp(one[first:] / scales) for one in ends)
+        ratio, low, high = (np.exp(one[first:] / evaluation.scales) for one in ends)
     order = np.argsort(-np.abs(found.statistic[first:]), kind="stable")[:_ODDS]
     return {
         "class": plain_label(model.classes_[1]),
@@ -374,7 +371,6 @@ def _partial_residuals(evaluation: EvaluationData, fit: _Fit) -> dict[str, Any]:
     w = np.ravel(np.asarray(evaluation.model.coef_, dtype=np.float64))
     sizes = np.abs(w) * column_spread(fit.X)
     heavy = [j for j in np.argsort(-sizes, kind="stable").tolist() if _is_number(evaluation, j)]
-    scales = np.ones(len(w)) if evaluation.scales is None else evaluation.scales
     curves = []
     for j in heavy[:CURVES]:
         values, there = _values(evaluation, fit, j)
@@ -388,7 +384,7 @@ def _partial_residuals(evaluation: EvaluationData, fit: _Fit) -> dict[str, Any]:
             {
                 "column": evaluation.feature_names[j],
                 "date": _is_date(evaluation, j),
-                "weight": float(w[j] / scales[j]),
+                "weight": float(w[j] / evaluation.scales[j]),
                 "groups": _in_groups(values, part, working, weight, there),
             }
         )
