@@ -41,12 +41,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.special
-from scipy import sparse
 
 from separatrix.assessment.evaluation_data import EvaluationData, Part
 from separatrix.assessment.intervals import mean_interval
 from separatrix.assessment.scoring import wilson_interval
 from separatrix.assessment.weights import column_spread, has_weights
+from separatrix.data.design import dense
 from separatrix.data.labels import encode, plain_label
 from separatrix.exceptions import DataError
 from separatrix.messages import clause, message_of
@@ -133,7 +133,7 @@ def _fit_of(evaluation: EvaluationData) -> _Fit | dict[str, Any]:
     n, d = part.X.shape
     if d > _WIDEST or n * d > _ENTRIES:
         return _why(f"{n:,} rows of {d:,} features are too many for a dense matrix of all columns")
-    X = _dense(part.X)
+    X = dense(part.X).astype(np.float64, copy=False)
     first = int(bool(model.fit_intercept))
     weights = np.ones(n) if part.weights is None else np.asarray(part.weights, dtype=np.float64)
     if evaluation.quantity:
@@ -162,11 +162,6 @@ def _is_generalised_linear(model: Any) -> bool:
         return False
     penalty, _ = penalised.penalty_and_strength(model, 1.0, model.penalty, model.l1_ratio)
     return penalty.l1 == 0.0 and model.bounds is None
-
-
-def _dense(X: Any) -> np.ndarray:
-    numbers = X.toarray() if sparse.issparse(X) else np.asarray(X)
-    return np.asarray(numbers, dtype=np.float64)
 
 
 # ----------------------------------------------------------------------------------- influence
@@ -298,7 +293,7 @@ def _inflation(evaluation: EvaluationData) -> dict[str, Any]:
     X = evaluation.shown.X
     if X.shape[1] > _WIDEST or X.shape[0] * X.shape[1] > _ENTRIES:
         return _why(f"{X.shape[1]:,} features are too many")
-    X = _dense(X)
+    X = dense(X).astype(np.float64, copy=False)
     # A constant column's deviation from its mean may be rounding, and is no spread.
     used = np.flatnonzero(X.min(axis=0) < X.max(axis=0))
     if len(used) < 2:
