@@ -44,7 +44,7 @@ import scipy.special
 
 from separatrix.assessment.evaluation_data import EvaluationData, Part
 from separatrix.assessment.intervals import mean_interval
-from separatrix.assessment.scoring import wilson_interval
+from separatrix.assessment.scoring import Z, wilson_interval
 from separatrix.assessment.weights import column_spread, has_weights
 from separatrix.data.design import dense
 from separatrix.data.labels import encode, plain_label
@@ -298,10 +298,10 @@ def _inflation(evaluation: EvaluationData) -> dict[str, Any]:
     used = np.flatnonzero(X.min(axis=0) < X.max(axis=0))
     if len(used) < 2:
         return _why("there are not two columns that vary")
-    Z = X[:, used] / np.abs(X[:, used]).max(axis=0)
-    Z -= Z.mean(axis=0)
-    Z /= np.linalg.norm(Z, axis=0)
-    R = Z.T @ Z
+    scaled = X[:, used] / np.abs(X[:, used]).max(axis=0)
+    scaled -= scaled.mean(axis=0)
+    scaled /= np.linalg.norm(scaled, axis=0)
+    R = scaled.T @ scaled
     values = scipy.linalg.eigvalsh(R)
     if values[0] <= 1e-10 * values[-1]:
         return _why("a column follows from others exactly, and the factor would be infinite")
@@ -436,7 +436,7 @@ def _in_groups(
         if len(own) > 2:
             # The line is no part of the spread: within a group it is what it is.
             error = float(scipy.linalg.norm(share * (working[own] - (mean - line))))
-            interval = [mean - 1.959964 * error, mean + 1.959964 * error]
+            interval = [mean - Z * error, mean + Z * error]
         found.append(
             {
                 "value": float(share @ values[own]),
