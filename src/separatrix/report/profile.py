@@ -9,7 +9,7 @@ from typing import Any
 
 from separatrix.assessment.documents import jsonable
 from separatrix.geometry.diagnosis.diagnosis import Diagnosis
-from separatrix.geometry.diagnosis.findings import SEVERITIES
+from separatrix.geometry.diagnosis.findings import counts_by_severity
 from separatrix.report.histograms import MOST_CLASSES, heights_of, means_of, shares_of
 from separatrix.report.rendering import document_head, page_of
 from separatrix.tables.profiles.values import value_text
@@ -35,7 +35,7 @@ def profile_document(found: Diagnosis, *, source: str | None = None) -> dict[str
             "title": os.path.basename(source) or source,
             "alerts": {
                 "findings": [finding.to_dict() for finding in found],
-                "counts": {s: sum(one.severity == s for one in found) for s in SEVERITIES},
+                "counts": counts_by_severity(found),
                 "checked": list(found.checked),
                 "skipped": dict(found.skipped),
             },
