@@ -1,18 +1,17 @@
-"""A terminal for the tests: run a command in an empty folder and look at what it printed."""
+"""What the tests of the command line share: a terminal, and tables in the test's own folder."""
 
 from __future__ import annotations
 
 import csv
-import json
-import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from separatrix.cli import main
+import terminal
+
+run, undrawn = terminal.run, terminal.undrawn
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 
@@ -21,58 +20,6 @@ SOURCE = Path(__file__).resolve().parents[2] / "src"
 def importable(monkeypatch):
     """Let a process in another folder find the package where it is not installed."""
     monkeypatch.setenv("PYTHONPATH", str(SOURCE))
-
-
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        return json.loads(self.out)
-
-    @property
-    def lines(self) -> dict[str, str]:
-        """The labelled lines of stdout."""
-        return {line[:10].strip(): line[10:] for line in self.out.splitlines() if line[:1] != " "}
-
-    @property
-    def labels(self) -> list[str]:
-        """The labels on stdout in their order; a table has one."""
-        return [line[:10].rstrip() for line in self.out.splitlines() if line[:1] != " "]
-
-    @property
-    def weights(self) -> list[list[str]]:
-        """The table of weights on stdout: its head, and a list of words a weight."""
-        lines = self.out.splitlines()
-        start = next(i for i, line in enumerate(lines) if line.startswith("weights   feature"))
-        stop = start + 1
-        while stop < len(lines) and lines[stop].startswith(" " * 10):
-            stop += 1
-        return [re.split(r"  +", line[10:].strip()) for line in lines[start:stop]]
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run one command in the test's own folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SEPARATRIX_DEBUG", raising=False)
-
-    def run_command(*words: str) -> Ran:
-        capsys.readouterr()
-        code = main([str(word) for word in words])
-        captured = capsys.readouterr()
-        return Ran(code, captured.out, captured.err)
-
-    return run_command
-
-
-@pytest.fixture
-def undrawn(monkeypatch):
-    """Leave the pictures out of reports: most of the time goes into them, and numbers need none."""
-    monkeypatch.setattr("separatrix.report.pictures._plans", lambda *_: iter(()))
 
 
 def write_csv(path: Path, header: list[str], rows: list[list[Any]]) -> Path:

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-from separatrix.messages import Message, message_of
+from separatrix.messages import Message, clause, message_of
 
 __all__ = ["bytes_of", "is_tight", "limit_of", "message_for", "shortage", "spare"]
 
@@ -144,7 +144,7 @@ def message_for(error: BaseException) -> str | None:
         message = message_of(error)
         if isinstance(message, Message):  # the library's own, with the remedy in it
             return message
-        text = " ".join(message.split()).rstrip(".")
+        text = clause(message)
         limit = address_space()
         if not text and limit is not None:  # Python's own, which says nothing
             return Message("address_space", limit=limit / 1e6)

@@ -75,7 +75,8 @@ class Part:
 class EvaluationData:
     """Everything that the sections of a report are made from.
 
-    ``figures``: those of all rows, by part, where ``parts`` has a sample of them.
+    ``figures``: those of all rows, by part, where ``parts`` has a sample of them. ``scales``: how
+    many units of its column make one unit of a feature.
     """
 
     model: Any
@@ -84,11 +85,11 @@ class EvaluationData:
     target: str
     source: str
     first_row: int
+    scales: np.ndarray
     provenance: Mapping[str, Any] = field(default_factory=dict)
     encoder: Encoder | None = None
     table: Table | None = None
     columns: tuple[str | None, ...] = ()
-    scales: np.ndarray | None = None
     same_data: bool = True
     fingerprint: str = ""
     notes: tuple[str, ...] = ()

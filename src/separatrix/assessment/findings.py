@@ -14,7 +14,7 @@ from separatrix.assessment.measuring import measured_findings
 from separatrix.assessment.other_scores import OtherScore, figure
 from separatrix.geometry.diagnosis.alerts import alerts_as_findings, gravity, not_alerted
 from separatrix.geometry.diagnosis.diagnosis import Diagnosis, diagnose
-from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding
+from separatrix.geometry.diagnosis.findings import Finding, counts_by_severity
 from separatrix.messages import Joined, Message
 from separatrix.models.registry import stated
 from separatrix.tables.table import quote
@@ -63,14 +63,10 @@ def finding_record(
             new = list(not_alerted(new, evaluation.encoder))
         found += new
         checked, skipped = diagnosis.checked, dict(diagnosis.skipped)
-    found = [
-        replace(one, what=wording(one.what), why=wording(one.why), remedy=wording(one.remedy))
-        for one in found
-    ]
-    found.sort(key=gravity)
+    found = sorted((one.worded(wording) for one in found), key=gravity)
     return {
         "findings": [one.to_dict() for one in found],
-        "counts": {s: sum(one.severity == s for one in found) for s in SEVERITIES},
+        "counts": counts_by_severity(found),
         "checked": list(checked),
         "skipped": skipped,
     }

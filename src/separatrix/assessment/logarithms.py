@@ -10,6 +10,7 @@ import numpy as np
 
 from separatrix._compiled import pool
 from separatrix.data.class_scores import Ranked
+from separatrix.data.design import dense
 from separatrix.messages import Joined, Message, Setting
 from separatrix.tables import Encoder, Table
 from separatrix.tables.column_encodings import Number
@@ -68,7 +69,7 @@ def logarithms_that_help(
     if not candidates:
         return None
     target = y[rows].astype(np.float64) if quantity else np.where(y[rows] == labels[1], 1.0, -1.0)
-    matrix = X[rows].toarray() if hasattr(X, "toarray") else np.asarray(X)[rows]
+    matrix = dense(X[rows])
     with pool.alone():  # The threads of BLAS would wait for one another longer than this takes.
         trial = _Trial.of(matrix, candidates, target, quantity)
         # Where the columns predict worse than chance, chance is what is to be beaten.

@@ -22,7 +22,7 @@ from separatrix._compiled import pool
 from separatrix.assessment.comparison import Comparison, Contender
 from separatrix.data.splitting import Fold
 from separatrix.data.validation import check_number
-from separatrix.messages import message_of
+from separatrix.messages import clause, message_of
 from separatrix.models.registry import OFFERS, Size
 from separatrix.models.search import Judge, scorer_of
 from separatrix.solvers.driver import Interrupt, lent_interrupt
@@ -46,10 +46,11 @@ class Entry:
     X: Any
 
 
-def forecast(entry: Entry, y: np.ndarray) -> float:
+def forecast(entry: Entry, outputs: int) -> float:
     """The operations that a fit of a model takes, roughly; infinite for one that is not known.
 
-    Only the order counts, in which models are fitted where the time is limited.
+    Only the order counts, in which models are fitted where the time is limited. ``outputs``: how
+    many functions are fitted, as in :class:`Size`.
     """
     name, given = type(entry.estimator).__name__, entry.estimator.get_params(deep=False)
     if name.startswith("Dummy"):
@@ -58,10 +59,6 @@ def forecast(entry: Entry, y: np.ndarray) -> float:
     if offer is None:
         return math.inf
     rows, columns = entry.X.shape
-    outputs = 1
-    if not is_regressor(entry.estimator):
-        classes = len(np.unique(y))
-        outputs = classes if classes > 2 else 1
     entries = entry.X.nnz if sp.issparse(entry.X) else rows * columns
     size = Size(rows, columns, entries, outputs, given)
     return offer.work(size) * (_CALIBRATED if given.get("calibrate") else 1.0)
@@ -115,7 +112,10 @@ def race(
     if budget is not None:
         check_number("budget", budget, above=0)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    work = {name: forecast(entry, y) for name, entry in entries.items()}
+    quantity = is_regressor(next(iter(entries.values())).estimator)
+    n_classes = 1 if quantity else len(np.unique(y))
+    outputs = n_classes if n_classes > 2 else 1
+    work = {name: forecast(entry, outputs) for name, entry in entries.items()}
     order = sorted(entries, key=work.__getitem__)
     given = [(name, entries[name]) for name in order]
     if yardstick is not None:
@@ -147,8 +147,7 @@ def race(
         raise KeyboardInterrupt
     found.sort(key=_place)
     named = scoring if isinstance(scoring, str) else None
-    first = next(iter(entries.values())).estimator
-    default = "R^2" if is_regressor(first) else "accuracy"
+    default = "R^2" if quantity else "accuracy"
     return Comparison(
         tuple(found),
         named or (default if scoring is None else "score"),
@@ -310,7 +309,7 @@ class _Running:
             self.interrupted = True
             return
         except (ValueError, TypeError, AttributeError, MemoryError) as error:
-            self.why = " ".join(message_of(error).split()).rstrip(".") or type(error).__name__
+            self.why = clause(message_of(error)) or type(error).__name__
             return
         if not math.isfinite(self.scores[k]):
             self.why = "the scorer did not return a number"

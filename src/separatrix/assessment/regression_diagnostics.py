@@ -41,15 +41,15 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.special
-from scipy import sparse
 
 from separatrix.assessment.evaluation_data import EvaluationData, Part
 from separatrix.assessment.intervals import mean_interval
-from separatrix.assessment.scoring import wilson_interval
+from separatrix.assessment.scoring import Z, wilson_interval
 from separatrix.assessment.weights import column_spread, has_weights
+from separatrix.data.design import dense
 from separatrix.data.labels import encode, plain_label
 from separatrix.exceptions import DataError
-from separatrix.messages import message_of
+from separatrix.messages import clause, message_of
 from separatrix.models import penalised
 from separatrix.tables.table import missing_mask
 
@@ -133,7 +133,7 @@ def _fit_of(evaluation: EvaluationData) -> _Fit | dict[str, Any]:
     n, d = part.X.shape
     if d > _WIDEST or n * d > _ENTRIES:
         return _why(f"{n:,} rows of {d:,} features are too many for a dense matrix of all columns")
-    X = _dense(part.X)
+    X = dense(part.X).astype(np.float64, copy=False)
     first = int(bool(model.fit_intercept))
     weights = np.ones(n) if part.weights is None else np.asarray(part.weights, dtype=np.float64)
     if evaluation.quantity:
@@ -162,11 +162,6 @@ def _is_generalised_linear(model: Any) -> bool:
         return False
     penalty, _ = penalised.penalty_and_strength(model, 1.0, model.penalty, model.l1_ratio)
     return penalty.l1 == 0.0 and model.bounds is None
-
-
-def _dense(X: Any) -> np.ndarray:
-    numbers = X.toarray() if sparse.issparse(X) else np.asarray(X)
-    return np.asarray(numbers, dtype=np.float64)
 
 
 # ----------------------------------------------------------------------------------- influence
@@ -247,7 +242,6 @@ def _influence(evaluation: EvaluationData, fit: _Fit) -> dict[str, Any]:
     order = order[distances[order] > 0.0]
     spread = column_spread(fit.X)
     names, scales = evaluation.feature_names, evaluation.scales
-    scales = np.ones(len(names)) if scales is None else scales
     rows = []
     for i in order.tolist():
         moved = changes[i, fit.first :]
@@ -299,15 +293,15 @@ def _inflation(evaluation: EvaluationData) -> dict[str, Any]:
     X = evaluation.shown.X
     if X.shape[1] > _WIDEST or X.shape[0] * X.shape[1] > _ENTRIES:
         return _why(f"{X.shape[1]:,} features are too many")
-    X = _dense(X)
+    X = dense(X).astype(np.float64, copy=False)
     # A constant column's deviation from its mean may be rounding, and is no spread.
     used = np.flatnonzero(X.min(axis=0) < X.max(axis=0))
     if len(used) < 2:
         return _why("there are not two columns that vary")
-    Z = X[:, used] / np.abs(X[:, used]).max(axis=0)
-    Z -= Z.mean(axis=0)
-    Z /= np.linalg.norm(Z, axis=0)
-    R = Z.T @ Z
+    scaled = X[:, used] / np.abs(X[:, used]).max(axis=0)
+    scaled -= scaled.mean(axis=0)
+    scaled /= np.linalg.norm(scaled, axis=0)
+    R = scaled.T @ scaled
     values = scipy.linalg.eigvalsh(R)
     if values[0] <= 1e-10 * values[-1]:
         return _why("a column follows from others exactly, and the factor would be infinite")
@@ -341,13 +335,11 @@ def _odds_ratios(evaluation: EvaluationData) -> dict[str, Any]:
             warnings.simplefilter("ignore")
             found = model.summary(part.X, part.y, **weighted)
     except (ValueError, DataError) as error:
-        return _why(" ".join(message_of(error).split()).rstrip("."))
+        return _why(clause(message_of(error)))
     first = len(found.estimate) - len(evaluation.feature_names)
-    scales = np.ones(len(evaluation.feature_names))
-    scales = scales if evaluation.scales is None else evaluation.scales
     ends = (found.estimate, found.lower, found.upper)
     with np.errstate(over="ignore"):
-        ratio, low, high = (np.exp(one[first:] / scales) for one in ends)
+        ratio, low, high = (np.exp(one[first:] / evaluation.scales) for one in ends)
     order = np.argsort(-np.abs(found.statistic[first:]), kind="stable")[:_ODDS]
     return {
         "class": plain_label(model.classes_[1]),
@@ -374,7 +366,6 @@ def _partial_residuals(evaluation: EvaluationData, fit: _Fit) -> dict[str, Any]:
     w = np.ravel(np.asarray(evaluation.model.coef_, dtype=np.float64))
     sizes = np.abs(w) * column_spread(fit.X)
     heavy = [j for j in np.argsort(-sizes, kind="stable").tolist() if _is_number(evaluation, j)]
-    scales = np.ones(len(w)) if evaluation.scales is None else evaluation.scales
     curves = []
     for j in heavy[:CURVES]:
         values, there = _values(evaluation, fit, j)
@@ -388,7 +379,7 @@ def _partial_residuals(evaluation: EvaluationData, fit: _Fit) -> dict[str, Any]:
             {
                 "column": evaluation.feature_names[j],
                 "date": _is_date(evaluation, j),
-                "weight": float(w[j] / scales[j]),
+                "weight": float(w[j] / evaluation.scales[j]),
                 "groups": _in_groups(values, part, working, weight, there),
             }
         )
@@ -445,7 +436,7 @@ def _in_groups(
         if len(own) > 2:
             # The line is no part of the spread: within a group it is what it is.
             error = float(scipy.linalg.norm(share * (working[own] - (mean - line))))
-            interval = [mean - 1.959964 * error, mean + 1.959964 * error]
+            interval = [mean - Z * error, mean + Z * error]
         found.append(
             {
                 "value": float(share @ values[own]),

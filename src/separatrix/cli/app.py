@@ -25,8 +25,9 @@ from separatrix.cli.output import (
     silence,
     write,
 )
-from separatrix.cli.wording import TERMINAL, clause
+from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError, MissingPackageError, ModelFileError
+from separatrix.messages import clause
 
 # By which a shell requests completions of a line.
 _COMPLETE = "_SEPARATRIX_COMPLETE"

@@ -10,7 +10,7 @@ from separatrix.certificate import Certificate
 from separatrix.messages import Column, Row, Setting, Wording, quoted
 from separatrix.models.registry import stated
 
-__all__ = ["TERMINAL", "Terminal", "clause", "describe_certificate"]
+__all__ = ["TERMINAL", "Terminal", "describe_certificate"]
 
 # Parameters whose option has another name than ``--`` and their own.
 _OPTIONS = {
@@ -152,11 +152,6 @@ def _in_quotes(text: str) -> str:
 
 
 TERMINAL = Terminal()
-
-
-def clause(message: str) -> str:
-    """A sentence in one line, without the full stop that what follows would contradict."""
-    return " ".join(message.split()).rstrip(".")
 
 
 def describe_certificate(model: Any, certificate: Any, *, advice: bool = True) -> str:

@@ -253,7 +253,7 @@ class Summary:
     @property
     def df_test(self) -> float:
         """The degrees of freedom of Student's t, where tests are by it."""
-        return self.df_residual if self.n_clusters is None else self.n_clusters - 1.0
+        return _test_degrees(self.n_clusters, self.df_residual)
 
     def _table(self) -> dict[str, Any]:
         """The columns of the table: the fields that are arrays, or None where they do not apply."""
@@ -594,7 +594,7 @@ def _summary(
     log_likelihood: float,
     level: float,
     kind: str,
-    clusters: Clusters | None,
+    n_clusters: int | None,
     **others: Any,
 ) -> Summary:
     """Errors, tests and intervals by the distribution of the given kind, and the criteria."""
@@ -607,7 +607,7 @@ def _summary(
     if kind == "z":
         p, quantile = scipy.special.ndtr(below), float(scipy.special.ndtri(upper))
     else:
-        df = _test_degrees(clusters, n - k)
+        df = _test_degrees(n_clusters, n - k)
         p = scipy.special.stdtr(df, below)
         quantile = float(scipy.special.stdtrit(df, upper))
     return Summary(
@@ -622,7 +622,7 @@ def _summary(
         n=n,
         df_model=df_model,
         df_residual=n - k,
-        n_clusters=None if clusters is None else clusters.count,
+        n_clusters=n_clusters,
         log_likelihood=log_likelihood,
         aic=2.0 * k - 2.0 * log_likelihood,
         bic=k * math.log(n) - 2.0 * log_likelihood,
@@ -630,9 +630,9 @@ def _summary(
     )
 
 
-def _test_degrees(clusters: Clusters | None, df_residual: float) -> float:
+def _test_degrees(n_clusters: int | None, df_residual: float) -> float:
     """The degrees of freedom of Student's t."""
-    return df_residual if clusters is None else clusters.count - 1.0
+    return df_residual if n_clusters is None else n_clusters - 1.0
 
 
 def _require_degrees(n: float, k: int) -> None:
@@ -717,6 +717,7 @@ def least_squares_summary(
     _check(level, robust, rows is not None)
     design, weights = (None, None) if rows is None else (rows[0], rows[2])
     groups, robust = _clustered(clusters, robust, weights, design)
+    n_clusters = None if groups is None else groups.count
     m, d = coef.shape
     n, centred = float(factor.weight), factor.centred
     k = d + int(centred)
@@ -759,7 +760,7 @@ def least_squares_summary(
                 names=tuple(names),
                 robust=robust,
                 kind="t",
-                clusters=groups,
+                n_clusters=n_clusters,
                 level=level,
                 n=n,
                 df_model=float(d),
@@ -769,7 +770,7 @@ def least_squares_summary(
                 r2=r2,
                 adjusted_r2=1.0 - (1.0 - r2) * (n - float(centred)) / (n - k),
                 sigma=math.sqrt(variance),
-                **_f_test(f, d, _test_degrees(groups, n - k)),
+                **_f_test(f, d, _test_degrees(n_clusters, n - k)),
             )
         )
     return tuple(out)
@@ -1171,7 +1172,7 @@ def logistic_summary(
         names=tuple(table),
         robust=robust,
         kind="z",
-        clusters=groups,
+        n_clusters=None if groups is None else groups.count,
         level=level,
         n=n,
         df_model=df_model,

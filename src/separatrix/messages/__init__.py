@@ -24,6 +24,7 @@ __all__ = [
     "Row",
     "Setting",
     "Wording",
+    "clause",
     "counted",
     "join",
     "message_of",
@@ -762,6 +763,11 @@ def join(words: Iterable[Any], more: int = 0, comma: str = ", ") -> str:
 def sentences(*parts: str) -> str:
     """The parts that are not empty, each a sentence of its own."""
     return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts if part)
+
+
+def clause(message: str) -> str:
+    """A sentence in one line, without the full stop that what follows would contradict."""
+    return " ".join(message.split()).rstrip(".")
 
 
 def short(name: Any, limit: int = 60) -> str:

@@ -20,6 +20,7 @@ from safetensors.numpy import load as _load_tensors
 
 from separatrix.data.digests import sha256_of
 from separatrix.exceptions import ModelFileError
+from separatrix.messages import clause
 
 FORMAT = "separatrix-model"
 FORMAT_VERSION = 4
@@ -268,7 +269,7 @@ def _check_digest(path: Path, data: bytes, header_end: int, document: dict[str, 
 
 def one_line(error: BaseException) -> str:
     """What an error says, in one line of a length that can be read."""
-    text = " ".join(str(error).split()).rstrip(".")
+    text = clause(str(error))
     return text if len(text) <= 500 else f"{text[:500]}..."
 
 

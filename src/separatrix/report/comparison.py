@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import warnings
-from datetime import UTC, datetime
 from typing import Any
 
-import separatrix
 from separatrix.assessment.comparison import Comparison
 from separatrix.assessment.documents import jsonable
 from separatrix.persistence.model_file import write_atomically
-from separatrix.report.files import SCHEMA
-from separatrix.report.rendering import document_text, page_of, ready_twin, require_extras
+from separatrix.report.rendering import (
+    document_head,
+    document_text,
+    page_of,
+    ready_twin,
+    require_extras,
+)
 
 __all__ = ["save_comparison"]
 
@@ -49,11 +52,7 @@ def save_comparison(
     twin = ready_twin(path)
     document: dict[str, Any] = jsonable(
         {
-            "schema": SCHEMA,
-            "version": 1,
-            "kind": "comparison",
-            "library_version": separatrix.__version__,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            **document_head("comparison"),
             "target": target,
             "data": source,
             "rows": found.n_samples,

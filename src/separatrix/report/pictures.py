@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.assessment.evaluation_data import EvaluationData, Part
+from separatrix.messages import clause
 from separatrix.models.registry import stated
 from separatrix.plots.fitted import take_rows
 from separatrix.plots.style import plain
@@ -425,7 +426,7 @@ def _label(value: Any, limit: int = 24) -> str:
 
 def _sentence(note: str) -> str:
     """A note as the end of a caption, where it is no text of matplotlib's."""
-    text = " ".join(note.replace("\\$", "$").split()).rstrip(".")
+    text = clause(note.replace("\\$", "$"))
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 

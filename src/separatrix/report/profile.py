@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
-import separatrix
 from separatrix.assessment.documents import jsonable
 from separatrix.geometry.diagnosis.diagnosis import Diagnosis
-from separatrix.geometry.diagnosis.findings import SEVERITIES
-from separatrix.report.files import SCHEMA
+from separatrix.geometry.diagnosis.findings import counts_by_severity
 from separatrix.report.histograms import MOST_CLASSES, heights_of, means_of, shares_of
-from separatrix.report.rendering import page_of
+from separatrix.report.rendering import document_head, page_of
 from separatrix.tables.profiles.values import value_text
 
 __all__ = ["profile_document", "profile_page"]
@@ -33,16 +30,12 @@ def profile_document(found: Diagnosis, *, source: str | None = None) -> dict[str
     source = found.profile.source if source is None else source
     document: dict[str, Any] = jsonable(
         {
-            "schema": SCHEMA,
-            "version": 1,
-            "kind": "profile",
-            "library_version": separatrix.__version__,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            **document_head("profile"),
             "data": source,
             "title": os.path.basename(source) or source,
             "alerts": {
                 "findings": [finding.to_dict() for finding in found],
-                "counts": {s: sum(one.severity == s for one in found) for s in SEVERITIES},
+                "counts": counts_by_severity(found),
                 "checked": list(found.checked),
                 "skipped": dict(found.skipped),
             },

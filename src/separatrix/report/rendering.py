@@ -8,6 +8,7 @@ import re
 import sys
 import unicodedata
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from importlib.util import cache_from_source, find_spec
@@ -15,10 +16,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import separatrix
 from separatrix.exceptions import MissingPackageError
 from separatrix.messages import percent
 from separatrix.persistence.model_file import check_writable, write_atomically
-from separatrix.report.files import GENERATOR, require_report_or_nothing, twin_of
+from separatrix.report.files import GENERATOR, SCHEMA, require_report_or_nothing, twin_of
 from separatrix.report.histograms import MOST_CLASSES, drawing_of
 from separatrix.tables.profiles.values import value_text
 
@@ -27,7 +29,15 @@ if TYPE_CHECKING:
     from jinja2.bccache import Bucket
     from markupsafe import Markup
 
-__all__ = ["document_text", "missing_extras", "page_of", "ready_twin", "render", "require_extras"]
+__all__ = [
+    "document_head",
+    "document_text",
+    "missing_extras",
+    "page_of",
+    "ready_twin",
+    "render",
+    "require_extras",
+]
 
 _NEEDED = ("jinja2", "matplotlib")
 # The most letters of a name on the page; the JSON document has all of it.
@@ -94,9 +104,22 @@ def page_of(template: str, *, picture: str | None = None, **values: Any) -> str:
     return "".join(parts)
 
 
+def document_head(
+    kind: str | None = None, *, version: int = 1, created: str | None = None
+) -> dict[str, Any]:
+    """What every document begins with; ``created`` is now by default."""
+    return {
+        # The first key, by which a file is known to be a report's.
+        "schema": SCHEMA,
+        "version": version,
+        **({} if kind is None else {"kind": kind}),
+        "library_version": separatrix.__version__,
+        "created": created or datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
 def document_text(document: dict[str, Any]) -> str:
     """A document as JSON; ASCII only, so that names of any kind survive."""
-    # The schema is the first key, by which a file is known to be a report's.
     return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
-import separatrix
 from separatrix._compiled import pool
 from separatrix.assessment.certificates import certificate_of, certificate_record
 from separatrix.assessment.documents import jsonable
@@ -20,8 +18,13 @@ from separatrix.assessment.regression_diagnostics import diagnostics_record
 from separatrix.geometry import Diagnosis
 from separatrix.models.parameters import non_default_parameters
 from separatrix.persistence.model_file import StoredModel, write_atomically
-from separatrix.report.files import SCHEMA
-from separatrix.report.rendering import document_text, ready_twin, render, require_extras
+from separatrix.report.rendering import (
+    document_head,
+    document_text,
+    ready_twin,
+    render,
+    require_extras,
+)
 from separatrix.report.reproducing import reproduction
 from separatrix.report.sections import COLUMNS, data_record, row_records, weight_record
 from separatrix.tables import Table
@@ -374,10 +377,7 @@ def _document(
     ]
     provenance = evaluation.provenance
     return {
-        "schema": SCHEMA,
-        "version": VERSION,
-        "library_version": separatrix.__version__,
-        "created": provenance.get("created") or datetime.now(UTC).isoformat(timespec="seconds"),
+        **document_head(version=VERSION, created=provenance.get("created")),
         "model": {
             "name": model_name(model),
             "class": type(model).__name__,

@@ -84,7 +84,6 @@ def weight_record(evaluation: EvaluationData) -> dict[str, Any]:
     sizes = np.abs(standardised).max(axis=0)
     order = np.argsort(-sizes, kind="stable")[:WEIGHTS]
     order = order[sizes[order] > 0.0]
-    scales = np.ones(len(sizes)) if evaluation.scales is None else evaluation.scales
     columns = []
     for key, members in evaluation.groups(order.tolist()).items():
         names = [evaluation.feature_names[j] for j in members]
@@ -98,7 +97,7 @@ def weight_record(evaluation: EvaluationData) -> dict[str, Any]:
                         "feature": name,
                         "level": None if alone else level_of(name, key),
                         "standardised": standardised[:, j].tolist(),
-                        "weight": (weights[:, j] / scales[j]).tolist(),
+                        "weight": (weights[:, j] / evaluation.scales[j]).tolist(),
                     }
                     for j, name in zip(members, names, strict=True)
                 ],

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError, MissingPackageError, imported
+from separatrix.messages import clause
 from separatrix.tables.limits import Limit
 
 __all__ = [
@@ -355,7 +356,7 @@ def _files_of_delta(folder: str) -> list[FilePath]:
         settings = table.metadata().configuration
         names = table.file_uris()
     except Exception as error:
-        text = " ".join(str(error).split()).rstrip(".")
+        text = clause(str(error))
         raise DataError(f"the log of the Delta table {folder} cannot be read: {text}") from None
     if "deletionVectors" in features:
         raise _refused(folder, "is a Delta table that may mark rows of its files as deleted")
@@ -382,7 +383,7 @@ def _files_of_iceberg(folder: str, metadata: list[str]) -> list[FilePath]:
                 names.setdefault(one.field_id, set()).add(one.name)
         tasks = list(table.scan().plan_files())
     except Exception as error:
-        text = " ".join(str(error).split()).rstrip(".")
+        text = clause(str(error))
         raise DataError(f"the log of the Iceberg table {folder} cannot be read: {text}") from None
     if any(task.delete_files for task in tasks):
         raise _refused(folder, "is an Iceberg table of which rows were deleted")

@@ -7,22 +7,6 @@ import json
 import numpy as np
 import pytest
 
-from separatrix.cli import main
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run a command in a folder of its own: its code, the lines on stdout, and stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(*words: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = main(list(words))
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return run_command
-
 
 def _scores(printed: str) -> dict[str, float]:
     return {one["model"]: one["score"] for one in json.loads(printed)["models"]}

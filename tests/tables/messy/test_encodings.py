@@ -6,8 +6,6 @@ import csv
 import datetime
 import json
 import math
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from hypothesis import strategies as st
 from separatrix import LinearRegression, LogisticRegression
 from separatrix.assessment.logarithms import logarithms_that_help
 from separatrix.assessment.rows import both_parts, labelled
-from separatrix.cli import main
 from separatrix.data.design import dense
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.persistence.model_file import load_model
@@ -28,31 +25,6 @@ from separatrix.tables import Encoder, Table, read_table, take_target
 from separatrix.tables.curves import Curve, Points
 from separatrix.tables.formulas import terms_of_formula
 from separatrix.tables.terms import Factor, Terms
-
-
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run one command in the test's own folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(*words: Any) -> Ran:
-        capsys.readouterr()
-        code = main([str(word) for word in words])
-        captured = capsys.readouterr()
-        return Ran(code, captured.out, captured.err)
-
-    return run_command
 
 
 def exported(name, rows, *, delimiter=",", encoding="utf-8"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import shlex
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,39 +16,14 @@ from separatrix import compare
 from separatrix.assessment.entities import likely_group
 from separatrix.assessment.leaks import single_scores
 from separatrix.assessment.periods import by_groups
-from separatrix.cli import main
 from separatrix.cli.commands.fit import training
 from separatrix.data.splitting import drawn_folds, time_folds, time_parts
 from separatrix.tables import Table
 from separatrix.tables.row_times import likely_time
 
 
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
-
-    def line(self, label: str) -> str:
-        """The only line with this label on stdout."""
-        (found,) = (line for line in self.out.splitlines() if line.startswith(f"{label:<10}"))
-        return found[10:]
-
-    def accuracy(self, label: str) -> float:
-        return float(self.line(label).split()[1])
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(*words: Any) -> Ran:
-        capsys.readouterr()
-        code = main([str(word) for word in words])
-        captured = capsys.readouterr()
-        return Ran(code, captured.out, captured.err)
-
-    return run_command
+def accuracy(ran: Any, label: str) -> float:
+    return float(ran.line(label).split()[1])
 
 
 @pytest.fixture
@@ -71,12 +45,6 @@ def export(tmp_path):
         return name
 
     return write
-
-
-@pytest.fixture
-def undrawn(monkeypatch):
-    """Leave the pictures out of reports."""
-    monkeypatch.setattr("separatrix.report.pictures._plans", lambda *_: iter(()))
 
 
 def visits(seed: int, n_patients: int = 80, each: int = 12) -> dict[str, np.ndarray]:
@@ -104,11 +72,13 @@ def test_a_german_hospital_exports_visits(run, export):
     line = first.line("by group")
     assert line.endswith("('PatientenNr' repeats: its rows on one side; --group PatientenNr)")
     warned = "rows of one 'PatientenNr' resemble one another"
-    assert (warned in first.err) == (first.accuracy("by group") < first.accuracy("held out") - 0.1)
+    assert (warned in first.err) == (
+        accuracy(first, "by group") < accuracy(first, "held out") - 0.1
+    )
     # Beside it stands what the named option gives, up to the looser tolerance.
     named = run("fit", data, "--target", "Befund", "--group", "PatientenNr", "-o", "b.separatrix")
     assert "by group" not in named.out
-    assert abs(named.accuracy("held out") - first.accuracy("by group")) <= 0.01
+    assert abs(accuracy(named, "held out") - accuracy(first, "by group")) <= 0.01
 
 
 def test_a_french_clinic_whose_model_learns_the_patients(run, export):
@@ -209,10 +179,10 @@ def test_a_japanese_shop_drifts(run, export):
     first = run("fit", data, "--target", "購入", "-o", "a.separatrix")
     # The shell takes these letters with quotation marks as well as without.
     assert first.line("by time").endswith("(the latest rows by '注文日'; --time '注文日')")
-    assert first.accuracy("by time") < first.accuracy("held out") - 0.1
+    assert accuracy(first, "by time") < accuracy(first, "held out") - 0.1
     assert "the latest rows by '注文日' are predicted worse than rows at random" in first.err
     named = run("fit", data, "--target", "購入", "--time", "注文日", "-o", "b.separatrix")
-    assert abs(named.accuracy("held out") - first.accuracy("by time")) <= 0.01
+    assert abs(accuracy(named, "held out") - accuracy(first, "by time")) <= 0.01
     # Folds in the order of time see it, too, and the parts of the rows show when it began.
     words = ("compare", data, "--target", "購入", "--models", "logistic,constant", "--json")
     random, forward = (
@@ -271,7 +241,7 @@ def test_an_american_bank_knows_what_was_repaid(run, export, undrawn):
     }
     data = export("loans.csv", columns)
     ran = run("fit", data, "--target", "status", "-o", "a.separatrix")
-    assert ran.accuracy("held out") > 0.95
+    assert accuracy(ran, "held out") > 0.95
     assert "column 'last_pymnt' alone predicts held-out rows with ROC AUC 0.9" in ran.err
     assert "column 'total_pymnt' nearly gives the target away together with others" in ran.err
     assert ran.line("without").endswith("--ignore last_pymnt --ignore total_pymnt)")
@@ -283,7 +253,7 @@ def test_an_american_bank_knows_what_was_repaid(run, export, undrawn):
     assert first["where"]["columns"] == ["last_pymnt", "total_pymnt"]
     clean = run("fit", data, "--target", "status", *words)
     assert "without" not in {line[:10].strip() for line in clean.out.splitlines()}
-    assert abs(clean.accuracy("held out") - ran.accuracy("without")) <= 0.04
+    assert abs(accuracy(clean, "held out") - accuracy(ran, "without")) <= 0.04
 
 
 def test_two_columns_that_make_up_for_each_other_give_the_target_away(run, export, undrawn):
@@ -302,7 +272,7 @@ def test_two_columns_that_make_up_for_each_other_give_the_target_away(run, expor
     for name in ("repaid", "recovered"):
         assert f"column '{name}' nearly gives the target away together with others" in ran.err
         assert f"--ignore {name}" in ran.line("without")
-    assert ran.accuracy("held out") > 0.95 > 0.8 > ran.accuracy("without")
+    assert accuracy(ran, "held out") > 0.95 > 0.8 > accuracy(ran, "without")
 
 
 @pytest.mark.parametrize("leaks", [False, True])
@@ -341,7 +311,7 @@ def test_what_is_missing_for_one_class_gives_it_away(run, export):
     ran = run("fit", export("churn.csv", columns), "--target", "churned", "-o", "a.separatrix")
     assert "refund" in ran.err
     assert ran.line("without").endswith("(without 'refund'; --ignore refund)")
-    assert ran.accuracy("without") < 0.8 < ran.accuracy("held out")
+    assert accuracy(ran, "without") < 0.8 < accuracy(ran, "held out")
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
@@ -366,7 +336,7 @@ def test_a_price_in_another_currency(run, export):
     }
     ran = run("fit", export("flats.csv", columns), "--target", "price", "-o", "a.separatrix")
     assert "column 'price_usd' alone predicts held-out rows with R^2 0.99" in ran.err
-    assert 0.4 < float(ran.line("without").split()[1]) < 0.9 < ran.accuracy("held out")
+    assert 0.4 < float(ran.line("without").split()[1]) < 0.9 < accuracy(ran, "held out")
 
 
 # --- alerts, signs ------------------------------------------------------------------------------

@@ -121,16 +121,9 @@ def exports(tmp_path_factory):
 
 
 @pytest.fixture
-def ran(exports, tmp_path, monkeypatch, capsys):
-    """Run the command on an export: the exit code, what it printed, and the document."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(name, *options):
-        code = main(["diagnose", str(exports / name), *options])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+def ran(exports, run):
+    """Run the command on an export: the exit code, and what it printed."""
+    return lambda name, *options: run("diagnose", exports / name, *options)
 
 
 def document_of(ran, name, *options):

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from separatrix.cli import main
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.persistence.model_file import load_model
 from separatrix.scale import scan
@@ -143,38 +142,25 @@ def french_sensors(rng):
 OFFICES = [german_clinic, american_survey, bank, japanese_shop, french_sensors]
 
 
-@pytest.fixture
-def command(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words):
-        capsys.readouterr()
-        code = main([str(word) for word in words])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
-
-
-def accuracy(command, path):
-    code, out, err = command("fit", path, "--target", "y", "--json", "-o", "m.separatrix")
+def accuracy(run, path):
+    code, out, err = run("fit", path, "--target", "y", "--json", "-o", "m.separatrix")
     assert code == 0, err
     return json.loads(out)["held_out"]["accuracy"], out + err
 
 
 @pytest.mark.parametrize("office", OFFICES, ids=lambda office: office.__name__)
-def test_an_export_is_read_like_the_table_that_is_cleaned_by_hand(office, command, tmp_path):
+def test_an_export_is_read_like_the_table_that_is_cleaned_by_hand(office, run, tmp_path):
     rng = np.random.default_rng(5)
     messy, clean, score, said, how = office(rng)
     y = labels(rng, score)
     written(tmp_path / "messy.csv", {**messy, "y": y}, **how)
     written(tmp_path / "clean.csv", {**clean, "y": y}, **how)
-    code, out, err = command("fit", "messy.csv", "--target", "y", "-o", "messy.separatrix")
+    code, out, err = run("fit", "messy.csv", "--target", "y", "-o", "messy.separatrix")
     assert code == 0, err
     for words in said:
         assert words in out + err
     own = float(re.search(r"held out  accuracy ([\d.]+)", out)[1])
-    code, out, err = command("fit", "clean.csv", "--target", "y", "-o", "clean.separatrix")
+    code, out, err = run("fit", "clean.csv", "--target", "y", "-o", "clean.separatrix")
     by_hand = float(re.search(r"held out  accuracy ([\d.]+)", out)[1])
     assert abs(own - by_hand) <= 0.04
 
@@ -258,18 +244,18 @@ def test_levels_keep_their_spellings_where_the_user_says_so(tmp_path):
     assert set(kept.columns["plan"].tolist()) == {"Free", "PRO", "Pro"}
 
 
-def test_all_levels_are_kept_apart_in_every_command(command, tmp_path):
+def test_all_levels_are_kept_apart_in_every_command(run, tmp_path):
     rng = np.random.default_rng(3)
     plans = [["Pro", "PRO", "Free"][k] for k in rng.integers(0, 3, N)]
     sure = [["Yes", "YES", "no", "No"][k] for k in rng.integers(0, 4, N)]
     y = [["Won", "WON", "lost"][k] for k in rng.integers(0, 3, N)]
     written(tmp_path / "a.csv", {"plan": plans, "sure": sure, "x": rng.normal(size=N), "y": y})
     given = ["a.csv", "--target", "y"]
-    code, out, err = command("fit", *given, "-o", "merged.separatrix")
+    code, out, err = run("fit", *given, "-o", "merged.separatrix")
     assert code == 0
     assert "or with --keep-levels in all columns" in out + err
     for limit in ([], ["--memory", "1KB", "--model", "logistic"]):
-        code, out, err = command("fit", *given, "--keep-levels", "-o", "m.separatrix", *limit)
+        code, out, err = run("fit", *given, "--keep-levels", "-o", "m.separatrix", *limit)
         assert code == 0, err
         assert "levels" not in out + err
         stored = load_model("m.separatrix")
@@ -279,33 +265,33 @@ def test_all_levels_are_kept_apart_in_every_command(command, tmp_path):
         }
         assert sorted(stored.model.classes_) == ["WON", "Won", "lost"]
         # Labels are read as those of the fit were.
-        code, out, err = command("evaluate", "m.separatrix", "a.csv")
+        code, out, err = run("evaluate", "m.separatrix", "a.csv")
         assert code == 0, err
         assert "WON" in out
-    code, out, err = command("diagnose", *given, "--keep-levels")
+    code, out, err = run("diagnose", *given, "--keep-levels")
     assert "read as one level" not in out + err
     table = read_table("a.csv", keep_levels=True)
     assert set(table.columns["sure"].tolist()) == {"Yes", "YES", "no", "No"}
-    command("separable", *given, "--keep-levels", "--certificate", "c.json")
-    code, out, err = command("check-certificate", "c.json", "a.csv")
+    run("separable", *given, "--keep-levels", "--certificate", "c.json")
+    code, out, err = run("check-certificate", "c.json", "a.csv")
     assert code == 0, err
 
 
 # ----------------------------------------------------------------------------------------- targets
 
 
-def test_a_label_that_may_be_missing_is_asked_about(command, tmp_path):
+def test_a_label_that_may_be_missing_is_asked_about(run, tmp_path):
     x = np.arange(120.0)
     y = np.where(x > 60, "yes", "no").astype(object)
     y[::11] = "TBD"
     written(tmp_path / "a.csv", {"x": x, "y": y})
-    code, _, err = command("fit", "a.csv", "--target", "y")
+    code, _, err = run("fit", "a.csv", "--target", "y")
     assert code == 3
     assert "--missing 'TBD' and --drop-missing-target" in err
     assert "--kind 'y=category'" in err
     answers = (["--missing", "TBD", "--drop-missing-target"], ["--kind", "y=category"])
     for words, classes in zip(answers, (2, 3), strict=True):
-        code, out, err = command(
+        code, out, err = run(
             "fit", "a.csv", "--target", "y", *words, "--json", "-o", "m.separatrix"
         )
         assert code == 0, err
@@ -315,16 +301,16 @@ def test_a_label_that_may_be_missing_is_asked_about(command, tmp_path):
 
 
 @pytest.mark.parametrize("mark", ["x", "1"])
-def test_a_target_of_one_label_or_none_is_asked_about(mark, command, tmp_path):
+def test_a_target_of_one_label_or_none_is_asked_about(mark, run, tmp_path):
     x = np.arange(120.0)
     path = written(tmp_path / "a.csv", {"x": x, "y": np.where(x > 60, mark, "")})
-    code, _, err = command("fit", "a.csv", "--target", "y")
+    code, _, err = run("fit", "a.csv", "--target", "y")
     assert code == 3
     assert "'y=category'" in err
-    code, out, err = command("fit", "a.csv", "--target", "y", "--kind", "y=category", "--json")
+    code, out, err = run("fit", "a.csv", "--target", "y", "--kind", "y=category", "--json")
     assert code == 0, err
     assert json.loads(out)["model"]["classes"] == ["(blank)", mark]
-    code, out, err = command("evaluate", "a.separatrix", "a.csv", "--json")
+    code, out, err = run("evaluate", "a.separatrix", "a.csv", "--json")
     assert code == 0, err
     with pytest.raises(DataError, match="or none"):
         scan(path, target="y", cache=str(tmp_path))

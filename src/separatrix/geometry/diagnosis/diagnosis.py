@@ -11,7 +11,7 @@ import numpy as np
 from separatrix.data.validation import check_choice, check_number
 from separatrix.geometry.diagnosis.alerts import alerts_as_findings, gravity, not_alerted
 from separatrix.geometry.diagnosis.checks import CHECKS, WITHOUT_CLASSES, Examined, Skipped
-from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding
+from separatrix.geometry.diagnosis.findings import Finding, counts_by_severity
 from separatrix.geometry.points import labelled_points
 from separatrix.messages import counted, join, sentences
 from separatrix.messages.markup import paragraphs_html, table_html
@@ -87,7 +87,7 @@ class Diagnosis:
 
     def summary(self) -> str:
         """How many findings there are of every severity, in words."""
-        counts = {s: sum(f.severity == s for f in self.findings) for s in SEVERITIES}
+        counts = counts_by_severity(self.findings)
         words = [counted(count, severity) for severity, count in counts.items() if count]
         return join(words) if words else "no problems found"
 

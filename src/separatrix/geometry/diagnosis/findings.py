@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from string import Formatter
 from typing import Any
 
 from separatrix.messages import Message, counted, percent, sentences
 
-__all__ = ["SEVERITIES", "TARGET_LEAK", "Finding", "finding"]
+__all__ = ["SEVERITIES", "TARGET_LEAK", "Finding", "counts_by_severity", "finding"]
 
 SEVERITIES: tuple[str, ...] = ("problem", "warning", "note")
 """From the gravest: what makes a result useless or misleading, what will hurt, what to know."""
@@ -42,6 +42,12 @@ class Finding:
     remedy: str = ""
     where: Mapping[str, Any] = field(default_factory=dict)
 
+    def worded(self, wording: Callable[[str], str]) -> Finding:
+        """The finding with its sentences in the words of a medium."""
+        return replace(
+            self, what=wording(self.what), why=wording(self.why), remedy=wording(self.remedy)
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able dictionary."""
         return asdict(self)
@@ -49,6 +55,14 @@ class Finding:
     def __str__(self) -> str:
         rest = sentences(self.why, self.remedy)
         return f"{self.severity}: {self.what}." + (f" {rest}" if rest else "")
+
+
+def counts_by_severity(found: Iterable[Finding]) -> dict[str, int]:
+    """How many findings there are of every severity, the gravest first."""
+    counts = dict.fromkeys(SEVERITIES, 0)
+    for one in found:
+        counts[one.severity] += 1
+    return counts
 
 
 _ARBITRARY = (

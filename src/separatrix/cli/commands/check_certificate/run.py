@@ -15,11 +15,11 @@ from separatrix.cli.commands.separable.certificate_file import damaged, read_doc
 from separatrix.cli.commands.separable.run import plane_words
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import RawTable, encode_raw, given_now
-from separatrix.cli.wording import Terminal, clause
+from separatrix.cli.wording import Terminal
 from separatrix.data.labels import plain_label
 from separatrix.exceptions import DataError
 from separatrix.geometry.separation.separability import Separability
-from separatrix.messages import counted, quoted
+from separatrix.messages import clause, counted, quoted
 from separatrix.tables import DEFAULT_MISSING, Table, read_table
 from separatrix.tables.table import FLAGS, OPTIONS
 

@@ -53,12 +53,7 @@ def run(out: Output, options: DiagnoseOptions) -> Exit:
     profile = found.profile.worded(TERMINAL)
     found = replace(
         found,
-        findings=tuple(
-            replace(
-                one, what=TERMINAL(one.what), why=TERMINAL(one.why), remedy=TERMINAL(one.remedy)
-            )
-            for one in found
-        ),
+        findings=tuple(one.worded(TERMINAL) for one in found),
         profile=profile,
     )
     for finding in found:

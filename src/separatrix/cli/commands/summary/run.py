@@ -24,9 +24,9 @@ from separatrix.cli.reading import (
     read_like_training,
     rows_of_fit,
 )
-from separatrix.cli.wording import TERMINAL, clause
+from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError
-from separatrix.messages import Message, message_of
+from separatrix.messages import Message, clause, message_of
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import Table
 from separatrix.tables.curves import Curve

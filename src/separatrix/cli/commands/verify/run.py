@@ -14,9 +14,9 @@ from separatrix.cli.reading import (
     read_again,
     rows_of_fit,
 )
-from separatrix.cli.wording import TERMINAL, clause, describe_certificate
+from separatrix.cli.wording import TERMINAL, describe_certificate
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.messages import counted, message_of
+from separatrix.messages import clause, counted, message_of
 from separatrix.persistence.model_file import StoredModel
 from separatrix.verification.comparison import contradiction
 from separatrix.verification.exact import NotOffered
