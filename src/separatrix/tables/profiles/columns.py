@@ -11,7 +11,7 @@ import numpy as np
 
 from separatrix.messages import counted, join, percent
 from separatrix.tables.categorical import Categorical, first_appearance
-from separatrix.tables.placeholders import Placeholders, of_column, read_as_missing
+from separatrix.tables.placeholders import Placeholders, missing_cells
 from separatrix.tables.profiles.records import Bin, ColumnProfile
 from separatrix.tables.profiles.values import value_text
 from separatrix.tables.table import Table, missing_mask, number_text, quote
@@ -96,9 +96,7 @@ def prepared(table: Table, name: str) -> Column:
     if column.dtype != object:
         kind = "truth" if column.dtype == bool else "date" if name in table.dates else "number"
         values = np.array(np.ma.getdata(column), dtype=np.float64)
-        found = of_column(table, name)
-        if away := read_as_missing(found):
-            gone = gone | np.isin(values, away)
+        gone, found = missing_cells(table, name)
         values[gone | ~np.isfinite(values)] = np.nan
         return Column(name, kind, values, np.empty(0, np.int64), [], found)
     kind = "text" if table.kinds[name] == "text" else "category"
