@@ -345,15 +345,16 @@ def _read_as(table: Table, column: Column) -> str:
         column_of = table.columns[name]
         words = "words" if isinstance(column_of, Categorical) else "short texts"
         return f"levels: {words} that are not numbers"
-    if column.kind == "text":
-        return "text: several words a cell, most cells different"
-    if column.kind == "truth":
-        return "truth values, 1 for true and 0 for false"
-    return {"date": "dates, as days since 1970-01-01", "number": "numbers: every cell is one"}[
-        column.kind
-    ]
+    return _AS_THEY_ARE[column.kind]
 
 
+# What columns were read as whose cells had no spelling to be learned.
+_AS_THEY_ARE = {
+    "number": "numbers: every cell is one",
+    "truth": "truth values, 1 for true and 0 for false",
+    "date": "dates, as days since 1970-01-01",
+    "text": "text: several words a cell, most cells different",
+}
 _NOUNS = {
     "number": "numbers",
     "truth": "truth values",
