@@ -120,12 +120,10 @@ def pairs_of(found: Strengths, *, most: int, least: float) -> list[Dependence]:
 
 def _ranks(column: Column) -> np.ndarray:
     """Ranks from 1 among the values that are there, and their mean for equal ones."""
-    values, counts = column.counted
-    last = np.cumsum(counts)
+    _, counts = column.counted
+    mean = np.cumsum(counts) - (counts - 1) / 2.0
     ranks = np.full(len(column.values), np.nan)
-    there = ~column.gone
-    mean = last - (counts - 1) / 2.0
-    ranks[there] = mean[np.searchsorted(values, column.values[there])]
+    ranks[~column.gone] = mean[column.number_codes]
     return ranks
 
 
