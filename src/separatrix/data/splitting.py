@@ -215,10 +215,9 @@ def time_parts(times: npt.ArrayLike, count: int) -> np.ndarray:
     middle = (np.cumsum(sizes) - 0.5 * sizes) / len(values)
     part = np.minimum((middle * count).astype(np.intp), count - 1)
     part[0] = 0
-    for k in range(1, len(part)):
-        part[k] = min(part[k], part[k - 1] + 1)
-    for k in range(len(part) - 1, -1, -1):
-        part[k] = max(part[k], count - (len(part) - k))
+    steps = np.arange(len(part))
+    part = np.minimum.accumulate(part - steps) + steps
+    part = np.maximum(part, count - len(part) + steps)
     return part[place.reshape(-1)]
 
 

@@ -29,13 +29,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from separatrix.messages import Message, Setting, counted
-from separatrix.tables.table import Table, day_text, number_text, present, quote
+from separatrix.tables.table import Table, day_text, missing_mask, number_text, present, quote
 
 __all__ = [
     "ColumnEnds",
     "Placeholders",
     "is_code",
     "is_date_code",
+    "missing_cells",
     "of_column",
     "of_parts",
     "of_values",
@@ -160,6 +161,26 @@ def of_column(table: Table, name: str) -> list[Placeholders]:
     if column.dtype != np.float64 or name in table.overridden:
         return []
     return of_values(present(column), date=name in table.dates)
+
+
+def missing_cells(table: Table, name: str) -> tuple[np.ndarray, list[Placeholders]]:
+    """Where a column has no value, or one that is read as missing; and all its placeholders.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.tables import Table
+    >>> from separatrix.tables.placeholders import missing_cells
+    >>> table = Table.from_columns({"x": np.array([np.nan, -999.0, -999.0, *range(20)])})
+    >>> gone, found = missing_cells(table, "x")
+    >>> np.flatnonzero(gone).tolist(), found[0].values
+    ([0, 1, 2], (-999.0,))
+    """
+    column, found = table.columns[name], of_column(table, name)
+    gone: np.ndarray = missing_mask(column)
+    if away := read_as_missing(found):
+        gone = gone | np.isin(np.ma.getdata(column), away)
+    return gone, found
 
 
 def ends_with_nine(values: np.ndarray) -> np.ndarray:

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from separatrix.tables.placeholders import of_column, read_as_missing
-from separatrix.tables.table import Table, missing_mask
+from separatrix.tables.placeholders import missing_cells
+from separatrix.tables.table import Table
 
 __all__ = ["is_named", "likely_time", "names_birth"]
 
@@ -54,13 +54,10 @@ def likely_time(table: Table, *, complete: bool = True) -> str | None:
     for name in table.names:
         if name not in table.dates or name in table.derived:
             continue
-        gone = missing_mask(table.columns[name])
-        days = np.asarray(np.ma.getdata(table.columns[name]), dtype=np.float64)
-        if away := read_as_missing(of_column(table, name)):
-            gone = gone | np.isin(days, away)
+        gone, _ = missing_cells(table, name)
         if complete and gone.any():
             continue
-        days = days[~gone]
+        days = np.asarray(np.ma.getdata(table.columns[name]), dtype=np.float64)[~gone]
         some = days[:: max(1, len(days) // _LOOKED_AT)]
         if len(days) < _LEAST_ROWS or len(np.unique(some)) < _LEAST_DATES:
             continue

@@ -208,12 +208,11 @@ def diagnose(
     chosen = list(CHECKS) if checks is None else list(checks)
     for name in chosen:
         check_choice("checks", name, list(CHECKS))
-    settings = (bool(fit_intercept), time_limit, chosen)
     if profile or target is not None or _is_table(X):
         from separatrix.geometry.diagnosis.tabular import prepared_table, table_of
 
         names = None if feature_names is None else [str(name) for name in feature_names]
-        table, own = (X, None) if isinstance(X, Table) and y is None else table_of(X, y, names)
+        table, own = table_of(X, y, names)
         if target is not None and own is not None:
             raise ValueError("give the labels as y, or the name of their column as target")
         prepared = prepared_table(table, own if target is None else target)
@@ -226,6 +225,7 @@ def diagnose(
             profile=profile,
         )
     kind = "" if y is None else "quantity" if _is_quantity(y) else "classes"
+    settings = (bool(fit_intercept), time_limit, chosen)
     return _of_matrix(X, y, kind, feature_names, row_numbers, value_text, *settings)
 
 
@@ -249,9 +249,8 @@ def diagnose_table(
     n_rows : int, optional
         How many rows there are, where those of the table are a sample.
     """
-    encoder, kind = prepared.encoder, "classes"
-    if prepared.y is None or prepared.quantity:
-        kind = "" if prepared.y is None else "quantity"
+    encoder = prepared.encoder
+    kind = "" if prepared.y is None else "quantity" if prepared.quantity else "classes"
     chosen = list(CHECKS) if checks is None else checks
     findings = [*prepared.placeholders, *alerts_as_findings(encoder)]
     if prepared.X is None:

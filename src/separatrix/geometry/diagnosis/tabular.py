@@ -12,8 +12,8 @@ from separatrix.geometry.diagnosis.findings import Finding
 from separatrix.messages import message_of, quoted
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables.date_parts import with_date_parts, without_parts_of
-from separatrix.tables.placeholders import of_column, read_as_missing, sentence
-from separatrix.tables.table import masked, missing_mask, present
+from separatrix.tables.placeholders import missing_cells, of_column, read_as_missing, sentence
+from separatrix.tables.table import masked, present
 
 __all__ = ["PreparedTable", "prepared_table", "short_alerts", "table_of"]
 
@@ -148,11 +148,9 @@ def _without_placeholders(table: Table) -> tuple[Table, list[Finding]]:
     parted = without_parts_of(table, away)
     columns, findings = dict(parted.columns), []
     for name in table.names:
-        found = of_column(parted, name)
-        if codes := read_as_missing(found):
-            values = np.ma.getdata(columns[name])
-            gone = missing_mask(columns[name]) | np.isin(values, codes)
-            columns[name] = masked(values.copy(), gone)
+        gone, found = missing_cells(parted, name)
+        if read_as_missing(found):
+            columns[name] = masked(np.ma.getdata(columns[name]).copy(), gone)
         for one in found:
             if one.missing:
                 what = sentence(name, one, date=name in table.dates)

@@ -11,7 +11,7 @@ import numpy as np
 
 from separatrix.messages import counted, join, percent
 from separatrix.tables.categorical import Categorical, first_appearance
-from separatrix.tables.placeholders import Placeholders, of_column, read_as_missing
+from separatrix.tables.placeholders import Placeholders, missing_cells
 from separatrix.tables.profiles.records import Bin, ColumnProfile
 from separatrix.tables.profiles.values import value_text
 from separatrix.tables.table import Table, missing_mask, number_text, quote
@@ -73,6 +73,11 @@ class Column:
         values, counts = np.unique(self.values[~self.gone], return_counts=True)
         return values, counts
 
+    @property
+    def number_codes(self) -> np.ndarray:
+        """The place of each number that is there among the different ones."""
+        return np.searchsorted(self.counted[0], self.values[~self.gone])
+
     @cached_property
     def level_counts(self) -> np.ndarray:
         """In how many rows each level is."""
@@ -96,9 +101,7 @@ def prepared(table: Table, name: str) -> Column:
     if column.dtype != object:
         kind = "truth" if column.dtype == bool else "date" if name in table.dates else "number"
         values = np.array(np.ma.getdata(column), dtype=np.float64)
-        found = of_column(table, name)
-        if away := read_as_missing(found):
-            gone = gone | np.isin(values, away)
+        gone, found = missing_cells(table, name)
         values[gone | ~np.isfinite(values)] = np.nan
         return Column(name, kind, values, np.empty(0, np.int64), [], found)
     kind = "text" if table.kinds[name] == "text" else "category"
@@ -148,8 +151,7 @@ class Target:
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         codes = np.full(len(column.values), -1)
-        there = ~column.gone
-        codes[there] = place[np.searchsorted(values, column.values[there])]
+        codes[~column.gone] = place[column.number_codes]
         spelled = ["false", "true"] if column.kind == "truth" else None
         names = [spelled[int(v)] if spelled else number_text(v) for v in values[order]]
         return cls(column.name, codes, names, np.empty(0))
@@ -233,18 +235,23 @@ def _numbers(column: Column) -> dict[str, Any]:
     unit = values / scale
     mean = float(unit @ weights) / n
     deviation = float(np.sqrt(((unit - mean) ** 2) @ weights / n))
-    last = np.cumsum(counts)
-    places = np.searchsorted(last, np.array([0.25, 0.5, 0.75]) * n)
     skew = float((((unit - mean) / deviation) ** 3) @ weights / n) if deviation > 0.0 else 0.0
     return {
         "least": float(values[0]),
         "most": float(values[-1]),
         "mean": mean * scale,
         "deviation": deviation * scale,
-        "quartiles": values[np.minimum(places, len(values) - 1)].tolist(),
+        "quartiles": _quantiles(values, counts, (0.25, 0.5, 0.75)),
         "zeros": int(counts[values == 0.0].sum()),
         "skewness": skew,
     }
+
+
+def _quantiles(values: np.ndarray, counts: np.ndarray, shares: tuple[float, ...]) -> list[float]:
+    """The least of the different numbers that shares of the rows do not exceed."""
+    last = np.cumsum(counts)
+    found: list[float] = values[np.searchsorted(last, np.array(shares) * last[-1])].tolist()
+    return found
 
 
 def _alerts(column: Column, n: int, lost: int, numbers: dict[str, Any]) -> list[str]:
@@ -294,7 +301,7 @@ def _number_groups(column: Column) -> tuple[np.ndarray, list[dict[str, Any]]]:
     group = np.zeros(len(column.values), dtype=np.int64)
     there = ~column.gone
     if len(values) <= _FEW:
-        group[there] = np.searchsorted(values, column.values[there])
+        group[there] = column.number_codes
         return group, [{"least": v, "most": v} for v in values.tolist()]
     edges = _edges(values, counts)
     group[there] = np.searchsorted(edges, column.values[there], side="right")
@@ -309,9 +316,7 @@ def _number_groups(column: Column) -> tuple[np.ndarray, list[dict[str, Any]]]:
 
 def _edges(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Where one bar ends and the next begins, without the outermost ends."""
-    last = np.cumsum(counts)
-    places = np.searchsorted(last, np.array([_TAIL, 1.0 - _TAIL]) * last[-1])
-    low, high = values[places].tolist()
+    low, high = _quantiles(values, counts, (_TAIL, 1.0 - _TAIL))
     first, final = float(values[0]), float(values[-1])
     half = high / 2 - low / 2
     if half > 0.0 and (final / 2 - first / 2) / _FAR > half:
@@ -347,15 +352,16 @@ def _read_as(table: Table, column: Column) -> str:
         column_of = table.columns[name]
         words = "words" if isinstance(column_of, Categorical) else "short texts"
         return f"levels: {words} that are not numbers"
-    if column.kind == "text":
-        return "text: several words a cell, most cells different"
-    if column.kind == "truth":
-        return "truth values, 1 for true and 0 for false"
-    return {"date": "dates, as days since 1970-01-01", "number": "numbers: every cell is one"}[
-        column.kind
-    ]
+    return _AS_THEY_ARE[column.kind]
 
 
+# What columns were read as whose cells had no spelling to be learned.
+_AS_THEY_ARE = {
+    "number": "numbers: every cell is one",
+    "truth": "truth values, 1 for true and 0 for false",
+    "date": "dates, as days since 1970-01-01",
+    "text": "text: several words a cell, most cells different",
+}
 _NOUNS = {
     "number": "numbers",
     "truth": "truth values",

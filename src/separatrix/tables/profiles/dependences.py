@@ -38,7 +38,7 @@ class Strengths:
     values : ndarray of shape (n_columns, n_columns)
         From -1 to 1 for two columns of numbers, from 0 to 1 for others; 0 where nothing is known.
     pearson, spearman : ndarray of shape (n_columns, n_columns)
-        Of columns of numbers; 0 for others.
+        Of two columns of numbers; 0 for others.
     """
 
     columns: tuple[Column, ...]
@@ -75,17 +75,15 @@ def strengths(columns: Sequence[Column]) -> Strengths:
     size = (len(columns), len(columns))
     values, pearson, spearman = (np.zeros(size) for _ in range(3))
     if numbers:
-        plain = np.column_stack([columns[i].values for i in numbers])
-        ranks = np.column_stack([_ranks(columns[i]) for i in numbers])
-        at = np.ix_(numbers, numbers)
-        pearson[at], spearman[at] = _correlations(plain), _correlations(ranks)
-        stronger = np.abs(pearson) >= np.abs(spearman)
-        values[at] = np.where(stronger, pearson, spearman)[at]
-        if words:
-            standard = _standardised(plain)
-            for j in words:
-                ratios = _ratios(columns[j], standard)
-                values[j, numbers] = values[numbers, j] = ratios
+        standard = _standardised(np.column_stack([columns[i].values for i in numbers]))
+        if len(numbers) > 1:
+            ranks = np.column_stack([_ranks(columns[i]) for i in numbers])
+            at = np.ix_(numbers, numbers)
+            pearson[at], spearman[at] = _correlations(standard), _correlations(_standardised(ranks))
+            stronger = np.abs(pearson) >= np.abs(spearman)
+            values[at] = np.where(stronger, pearson, spearman)[at]
+        for j in words:
+            values[j, numbers] = values[numbers, j] = _ratios(columns[j], standard)
     codes = [_few_codes(columns[j]) for j in words]
     for a, j in enumerate(words):
         for b in range(a):
@@ -122,12 +120,10 @@ def pairs_of(found: Strengths, *, most: int, least: float) -> list[Dependence]:
 
 def _ranks(column: Column) -> np.ndarray:
     """Ranks from 1 among the values that are there, and their mean for equal ones."""
-    values, counts = column.counted
-    last = np.cumsum(counts)
+    _, counts = column.counted
+    mean = np.cumsum(counts) - (counts - 1) / 2.0
     ranks = np.full(len(column.values), np.nan)
-    there = ~column.gone
-    mean = last - (counts - 1) / 2.0
-    ranks[there] = mean[np.searchsorted(values, column.values[there])]
+    ranks[~column.gone] = mean[column.number_codes]
     return ranks
 
 
@@ -147,11 +143,10 @@ def _standardised(matrix: np.ndarray) -> np.ndarray:
     return out
 
 
-def _correlations(matrix: np.ndarray) -> np.ndarray:
-    """Pearson's correlations over the rows in which both columns have a value."""
-    z = _standardised(matrix)
-    there = (~np.isnan(z)).astype(np.float64)
-    z = np.where(np.isnan(z), 0.0, z)
+def _correlations(standard: np.ndarray) -> np.ndarray:
+    """Pearson's correlations of standardised columns over the rows in which both have a value."""
+    there = (~np.isnan(standard)).astype(np.float64)
+    z = np.where(np.isnan(standard), 0.0, standard)
     whole = bool(there.all())
     n = np.full((z.shape[1],) * 2, float(len(z))) if whole else there.T @ there
     n = np.maximum(n, 1.0)

@@ -198,12 +198,18 @@ def _of_missing(target: Column, column: Column) -> float | None:
     """How strongly the target depends on whether a column has a value."""
     if not 0 < column.gone.sum() < len(column.gone):
         return None
-    return float(abs(strengths([target, _whether_missing(column.gone)]).values[0, 1]))
+    return abs(_dependence(target, _whether_missing(column.gone))[1])
 
 
 def _whether_missing(gone: np.ndarray) -> Column:
     """A column of two levels: there, and missing."""
     return Column("", "category", np.empty(0), gone.astype(np.int64), ["", ""], [])
+
+
+def _dependence(first: Column, second: Column) -> tuple[str, float]:
+    """The measure of the dependence of two columns, and its value."""
+    found = strengths([first, second])
+    return found.measure(0, 1), float(found.values[0, 1])
 
 
 def _matrix(found: Strengths, target: str | None) -> dict[str, object]:
@@ -280,16 +286,15 @@ def _drift(own: Mapping[str, Column], time: str, goal: Target | None) -> list[Dr
         if name == time or one.kind in ("date", "text") or _identifies(one):
             continue
         column = _goal_column(one, goal).take(rows)
-        value = float(strengths([periods, column]).values[0, 1])
+        measure, value = _dependence(periods, column)
         if value >= _MOVES:
-            measure = "correlation ratio" if column.numeric else "Cramér's V"
             found.append(Drift(name, measure, value, *_ends(column, period)))
         lost = one.gone[rows]
         if 0 < lost.sum() < len(rows):
-            value = float(strengths([periods, _whether_missing(lost)]).values[0, 1])
+            measure, value = _dependence(periods, _whether_missing(lost))
             if value >= _MOVES:
                 share = [float(lost[period == k].mean()) for k in (0, period.max())]
-                found.append(Drift(name, "Cramér's V", value, "share of missing cells", *share))
+                found.append(Drift(name, measure, value, "share of missing cells", *share))
     return sorted(found, key=lambda one: -one.value)
 
 

@@ -19,7 +19,7 @@ from separatrix.studio.kernel import StudioModel, load
 from separatrix.studio.lessons import lesson_of
 from separatrix.studio.state import PANELS, StateError
 from separatrix.tables import Table, take_target
-from separatrix.tables.placeholders import of_column, read_as_missing, sentence
+from separatrix.tables.placeholders import missing_cells, sentence
 
 
 def run(out: Output, options: StudioOptions) -> Exit:
@@ -58,11 +58,9 @@ def _numbers(features: Table) -> tuple[dict[str, np.ndarray], list[str]]:
     for name in features.names:
         if features.kinds[name] != "number":
             continue
-        values = np.ma.filled(features.columns[name].astype(float), np.nan)
-        found = of_column(features, name)
+        gone, found = missing_cells(features, name)
         alerts += [sentence(name, one) for one in found]
-        values[np.isin(values, read_as_missing(found))] = np.nan
-        columns[name] = values
+        columns[name] = np.where(gone, np.nan, np.ma.getdata(features.columns[name]).astype(float))
     return columns, alerts
 
 
