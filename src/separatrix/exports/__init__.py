@@ -1,0 +1,1 @@
+"""Models out of Python: SQL, C, JavaScript, ONNX and plain Python that compute the same, proved."""

@@ -1,0 +1,85 @@
+"""What printers of languages are given, and what an engine that ran their text answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from separatrix.expressions.features import Program
+
+__all__ = ["Answers", "Heading", "Sample", "Unprintable"]
+
+
+class Unprintable(ValueError):
+    """A language cannot compute a program to the same numbers; the text says why, and what can."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What stands above an artefact, in the comments of its language.
+
+    Attributes
+    ----------
+    name : str
+        A name for the model, made of letters, digits and underscores.
+    lines : tuple of str
+        The model, its fit and date, its objective and certificate, the digest of the model file
+        and the version of the library, a sentence or a pair of words and values each.
+    """
+
+    name: str
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What was computed of some rows, by ``predict`` or by an engine.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_rows, K)
+        NaN for a row without an answer.
+    labels : ndarray of int, shape (n_rows,) or None
+        Places among the classes, -1 without an answer; None for a regression.
+    probabilities : ndarray of shape (n_rows, n_classes) or None
+    """
+
+    scores: np.ndarray
+    labels: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows, what ``predict`` answers, and how far from it another evaluation can be.
+
+    Attributes
+    ----------
+    rows : mapping of str to sequence
+        The cells of each column of the program: floats (NaN where missing), texts (None where
+        missing), or days since 1970-01-01 as floats.
+    expected : Answers
+    score_bounds : ndarray of shape (n_rows, K)
+        On the difference of two scores; of labels only those are compared whose scores are
+        further from a tie.
+    probability_bounds : ndarray of shape (n_rows, n_classes) or None
+    decided : ndarray of bool, shape (n_rows,)
+        Whether the label is beyond the bounds, so that every evaluation has to have it.
+    """
+
+    rows: Mapping[str, Sequence[object]]
+    expected: Answers
+    score_bounds: np.ndarray
+    probability_bounds: np.ndarray | None = None
+    decided: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.expected.scores)
+
+    def cells(self, program: Program, row: int) -> list[object]:
+        """The cells of a row in the order of the program."""
+        return [self.rows[cell.column][row] for cell in program.cells]

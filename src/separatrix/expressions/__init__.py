@@ -1,0 +1,56 @@
+"""What a fitted model computes, as a tree: ``predict`` evaluates it, and every export prints it.
+
+A tree begins with the :mod:`~separatrix.expressions.features`, numbers that are made of the cells
+of a row, goes on with :mod:`~separatrix.expressions.scores`, and ends with
+:mod:`~separatrix.expressions.answers`: classes and probabilities. A
+:class:`~separatrix.expressions.prediction.Prediction` holds the trees of one model.
+
+Nothing here knows an estimator, and nothing knows a language that a tree is printed in.
+"""
+
+from separatrix.expressions.answers import (
+    Clipped,
+    Consistent,
+    Exp,
+    FirstWins,
+    Interpolate,
+    Leads,
+    LogSigmoid,
+    Normalised,
+    OnItsSide,
+    Positive,
+    Scaled,
+    Sigmoid,
+    Softmax,
+    Threshold,
+)
+from separatrix.expressions.base import Expression, Features, evaluated
+from separatrix.expressions.prediction import Prediction
+from separatrix.expressions.scores import Affine, Difference, KernelSum, Monomials, Quadratic, Votes
+
+__all__ = [
+    "Affine",
+    "Clipped",
+    "Consistent",
+    "Difference",
+    "Exp",
+    "Expression",
+    "Features",
+    "FirstWins",
+    "Interpolate",
+    "KernelSum",
+    "Leads",
+    "LogSigmoid",
+    "Monomials",
+    "Normalised",
+    "OnItsSide",
+    "Positive",
+    "Prediction",
+    "Quadratic",
+    "Scaled",
+    "Sigmoid",
+    "Softmax",
+    "Threshold",
+    "Votes",
+    "evaluated",
+]

@@ -1,0 +1,283 @@
+"""The nodes that are made of scores: classes, and probabilities that agree with them.
+
+A binary model has one score, of shape (n_samples, 1), and two probabilities; a model of K classes
+has K of both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from separatrix.expressions.base import Evaluation, Expression
+from separatrix.losses import Softmax as SoftmaxLoss
+from separatrix.probabilities.ties import agreeing, winners
+
+__all__ = [
+    "Clipped",
+    "Consistent",
+    "Exp",
+    "FirstWins",
+    "Interpolate",
+    "Leads",
+    "LogSigmoid",
+    "Normalised",
+    "OnItsSide",
+    "Positive",
+    "Scaled",
+    "Sigmoid",
+    "Softmax",
+    "Threshold",
+]
+
+# --- classes ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Threshold(Expression):
+    """1 where a single score is above 0 (with ``inclusive``, at least 0), and 0 elsewhere."""
+
+    of: Expression
+    inclusive: bool = False
+
+    @property
+    def n_columns(self) -> int:
+        return 1
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        scores = values.of(self.of)[:, 0]
+        return (scores >= 0.0 if self.inclusive else scores > 0.0).astype(np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class FirstWins(Expression):
+    """The column of the largest score, the first of equal ones."""
+
+    of: Expression
+
+    @property
+    def n_columns(self) -> int:
+        return 1
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        return winners(values.of(self.of))
+
+
+@dataclass(frozen=True, eq=False)
+class Positive(Expression):
+    """1 in each column whose score is above 0, and 0 elsewhere: several labels a row."""
+
+    of: Expression
+
+    @property
+    def n_columns(self) -> int:
+        return self.of.n_columns
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        return (values.of(self.of) > 0.0).astype(np.int64)
+
+
+# --- functions of single scores -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(Expression):
+    """``slope * score + offset``, held within 1e300: an infinity less another is no number."""
+
+    of: Expression
+    slope: float
+    offset: float = 0.0
+
+    @property
+    def n_columns(self) -> int:
+        return self.of.n_columns
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            own = self.slope * values.of(self.of)
+            if self.offset:
+                own += self.offset
+        return np.clip(own, -1e300, 1e300)
+
+
+@dataclass(frozen=True, eq=False)
+class Exp(Expression):
+    """The exponential function."""
+
+    of: Expression
+
+    @property
+    def n_columns(self) -> int:
+        return self.of.n_columns
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(np.exp(values.of(self.of)))
+
+
+@dataclass(frozen=True, eq=False)
+class LogSigmoid(Expression):
+    """``-log(1 + exp(-score))``."""
+
+    of: Expression
+
+    @property
+    def n_columns(self) -> int:
+        return self.of.n_columns
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        return np.asarray(-np.logaddexp(0.0, -values.of(self.of)))
+
+
+@dataclass(frozen=True, eq=False)
+class Interpolate(Expression):
+    """A nondecreasing function, linear between its points and constant beyond them.
+
+    Attributes
+    ----------
+    of : Expression
+    points, heights : ndarray of shape (n_points,)
+        Both nondecreasing.
+    """
+
+    of: Expression
+    points: np.ndarray
+    heights: np.ndarray
+
+    @property
+    def n_columns(self) -> int:
+        return self.of.n_columns
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        scores, x, p = values.of(self.of), self.points, self.heights
+        if len(x) == 1:
+            return np.full(scores.shape, p[0])
+        clipped = np.clip(scores, x[0], x[-1])
+        left = np.clip(np.searchsorted(x, clipped, side="right") - 1, 0, len(x) - 2)
+        # A share of the way first: a slope could overflow between neighbouring scores.
+        share = (clipped - x[left]) / (x[left + 1] - x[left])
+        return np.asarray(np.minimum(p[left] + share * (p[left + 1] - p[left]), p[left + 1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Clipped(Expression):
+    """``(min(max(score, -1), 1) + 1) / 2``."""
+
+    of: Expression
+
+    @property
+    def n_columns(self) -> int:
+        return self.of.n_columns
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        return np.asarray(0.5 * (np.clip(values.of(self.of), -1.0, 1.0) + 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Leads(Expression):
+    """Each score less the largest of the others."""
+
+    of: Expression
+
+    @property
+    def n_columns(self) -> int:
+        return self.of.n_columns
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        scores = values.of(self.of)
+        rows, best = np.arange(len(scores)), scores.argmax(axis=1)
+        others = scores.copy()
+        others[rows, best] = -np.inf
+        rival = np.repeat(scores.max(axis=1)[:, None], scores.shape[1], axis=1)
+        rival[rows, best] = others.max(axis=1)
+        return np.asarray(scores - rival)
+
+
+# --- probabilities ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Sigmoid(Expression):
+    """``1 / (1 + exp(score))`` and ``1 / (1 + exp(-score))``, of shape (n_samples, 2).
+
+    Each comes from its own exponential: one less the other would have no small values.
+    """
+
+    of: Expression
+
+    @property
+    def n_columns(self) -> int:
+        return 2
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        scores = values.of(self.of)[:, 0]
+        return np.stack([expit(-scores), expit(scores)], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Softmax(Expression):
+    """``exp(s_k) / sum_j exp(s_j)``, with the largest score taken off first."""
+
+    of: Expression
+
+    @property
+    def n_columns(self) -> int:
+        return self.of.n_columns
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        return SoftmaxLoss().probabilities(values.of(self.of))
+
+
+@dataclass(frozen=True, eq=False)
+class Normalised(Expression):
+    """Shares of the sum; ``1 - p`` and ``p`` of a single column; equal shares of a sum of 0."""
+
+    of: Expression
+
+    @property
+    def n_columns(self) -> int:
+        return max(self.of.n_columns, 2)
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        own = values.of(self.of)
+        if own.shape[1] == 1:
+            return np.stack([1.0 - own[:, 0], own[:, 0]], axis=1)
+        total = own.sum(axis=1, keepdims=True)
+        return np.where(total > 0.0, own / np.where(total > 0.0, total, 1.0), 1.0 / own.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class OnItsSide(Expression):
+    """Two probabilities, both one half where they contradict the class that is predicted."""
+
+    of: Expression
+    label: Expression
+
+    @property
+    def n_columns(self) -> int:
+        return self.of.n_columns
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        own, winner = values.of(self.of).copy(), values.of(self.label)
+        own[own[np.arange(len(own)), winner] < 0.5] = 0.5
+        return own
+
+
+@dataclass(frozen=True, eq=False)
+class Consistent(Expression):
+    """Probabilities, that of the predicted class lifted above the others where it is not.
+
+    It is the next float64 above the largest of the others.
+    """
+
+    of: Expression
+    label: Expression
+
+    @property
+    def n_columns(self) -> int:
+        return self.of.n_columns
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        return agreeing(values.of(self.of).copy(), values.of(self.label))

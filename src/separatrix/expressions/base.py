@@ -1,0 +1,77 @@
+"""The nodes of a tree, and its evaluation: every node once, whoever else uses its values."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Expression", "Features", "evaluated"]
+
+
+class Expression(ABC):
+    """A node: numbers of every row, made of those of the nodes that its fields name."""
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """How many numbers it has of a row."""
+
+    @abstractmethod
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        """The numbers of all rows, (n_samples, n_columns); of classes (n_samples,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Features(Expression):
+    """The matrix that a model predicts from, where every tree begins."""
+
+    n_features: int
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_features
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        raise TypeError("The features are the data, which are read as a design.")
+
+
+class Evaluation:
+    """The values of the nodes of trees for the rows of a matrix.
+
+    Parameters
+    ----------
+    design : Design of shape (n_samples, n_features)
+        Rows that were validated.
+    """
+
+    def __init__(self, design: Any):
+        self.design = design
+        self._known: dict[int, np.ndarray] = {}
+
+    def of(self, node: Expression) -> np.ndarray:
+        """The values of a node; they are not to be written to."""
+        found = self._known.get(id(node))
+        if found is None:
+            found = self._known[id(node)] = node.evaluate(self)
+        return found
+
+
+def evaluated(node: Expression, design: Any) -> np.ndarray:
+    """The values of a node for the rows of a design.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.data.design import as_design
+    >>> from separatrix.expressions import Affine, Features, Sigmoid, evaluated
+    >>> score = Affine(Features(2), np.array([[1.0, -1.0]]), np.array([0.5]))
+    >>> rows = as_design(np.array([[1.0, 1.5], [3.0, 0.0]]))
+    >>> evaluated(score, rows)[:, 0].tolist()
+    [0.0, 3.5]
+    >>> evaluated(Sigmoid(score), rows).round(3).tolist()
+    [[0.5, 0.5], [0.029, 0.971]]
+    """
+    return Evaluation(design).of(node)
