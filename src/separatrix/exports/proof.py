@@ -99,11 +99,12 @@ class Reference:
         if self.predicted is not None:
             return self.predicted(rows)
         trees, values = self.program.prediction, Evaluation(as_design(self.encode(rows)))
-        return Answers(
-            values.of(trees.scores),
-            None if trees.label is None else values.of(trees.label),
-            None if trees.probabilities is None else values.of(trees.probabilities),
-        )
+        with np.errstate(all="ignore"):
+            return Answers(
+                values.of(trees.scores),
+                None if trees.label is None else values.of(trees.label),
+                None if trees.probabilities is None else values.of(trees.probabilities),
+            )
 
     def readable(self, rows: Rows) -> Rows:
         """The rows without those that the model refuses, although they have all features."""
