@@ -1,0 +1,16 @@
+"""What runs an artefact: databases, compilers and interpreters that are installed here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["of_language"]
+
+
+def of_language(language: str, dialect: str | None = None) -> list[Any]:
+    """The engines of a language, those that are not installed here included."""
+    if language == "onnx":
+        from separatrix.exports.engines.onnx_runtime import OnnxRuntime
+
+        return [OnnxRuntime()]
+    return []
