@@ -20,6 +20,7 @@ from separatrix.exports.samples import Rows, joined_rows
 from separatrix.expressions import Affine, Prediction, Threshold
 from separatrix.expressions.features import Program
 from separatrix.persistence.model_file import StoredModel, load_model, write_atomically
+from separatrix.tables.column_parts import source_of
 from separatrix.tables.table import Table, masked, missing_mask, number_column
 
 __all__ = ["LANGUAGES", "Artefact", "Language", "export"]
@@ -255,6 +256,11 @@ class _Source:
         return Reference(program, lambda rows: self._encoded(program, rows))
 
     def _encoded(self, program: Program, rows: Rows) -> Any:
+        matrix = self._whole(program, rows)
+        return matrix if program.kept is None else matrix[:, program.kept]
+
+    def _whole(self, program: Program, rows: Rows) -> Any:
+        """The matrix of the model, with the columns that have no weight."""
         if self.encoder is not None:
             return self.encoder.transform(_table(program, self.encoder, rows))
         names = [cell.column for cell in program.cells]
@@ -307,6 +313,13 @@ def _table(program: Program, encoder: Any, rows: Rows) -> Table:
             columns[cell.column] = number_column(numbers, np.isnan(numbers))
             kinds[cell.column] = "number"
             dates += [cell.column] if cell.kind == "date" else []
+    # Columns that have no weight, and those that are given by their parts, may be missing.
+    for name in encoder.kinds_:
+        source = source_of(name, encoder.spellings_) or name
+        if source not in columns:
+            gone = np.ones(n, dtype=bool)
+            columns[source] = masked(np.full(n, "", dtype=object), gone)
+            kinds[source] = "category"
     return Table(tuple(columns), columns, kinds, n, "the sample", dates=frozenset(dates))
 
 

@@ -203,11 +203,15 @@ class Wins(Expression):
         return self.n_classes
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
-        pairs = values.of(self.of)
-        wins = np.zeros((len(pairs), self.n_classes))
-        for k, places in enumerate(combinations(range(self.n_classes), 2)):
-            wins[np.arange(len(pairs)), np.where(pairs[:, k] > 0.0, *places)] += 1.0
-        return wins
+        return wins(values.of(self.of), self.n_classes)
+
+
+def wins(pairs: np.ndarray, n_classes: int) -> np.ndarray:
+    """How many of its pairs each class wins, by the scores of all pairs."""
+    found = np.zeros((len(pairs), n_classes))
+    for k, places in enumerate(combinations(range(n_classes), 2)):
+        found[np.arange(len(pairs)), np.where(pairs[:, k] > 0.0, *places)] += 1.0
+    return found
 
 
 @dataclass(frozen=True, eq=False)
