@@ -9,6 +9,10 @@ __all__ = ["of_language"]
 
 def of_language(language: str, dialect: str | None = None) -> list[Any]:
     """The engines of a language, those that are not installed here included."""
+    if language == "sql":
+        from separatrix.exports.engines.databases import ENGINES
+
+        return [own() for own in ENGINES if own.dialect == dialect]
     if language == "onnx":
         from separatrix.exports.engines.onnx_runtime import OnnxRuntime
 
