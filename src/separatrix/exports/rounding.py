@@ -489,6 +489,20 @@ def _(node: scores.Votes, of: Of) -> Enclosed:
 
 
 @_enclose.register
+def _(node: scores.Wins, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    values = node.won(v)
+    unsure = (np.abs(v) <= e).any(axis=1, keepdims=True)
+    return Enclosed(values, np.where(unsure, np.inf, np.zeros(values.shape)))
+
+
+@_enclose.register
+def _(node: scores.Stacked, of: Of) -> Enclosed:
+    parts = [of(one) for one in node.of]
+    return Enclosed(*(np.hstack(part) for part in zip(*parts, strict=True)))
+
+
+@_enclose.register
 def _(node: answers.Scaled, of: Of) -> Enclosed:
     v, e = of(node.of)
     values = np.clip(node.slope * v + node.offset, -1e300, 1e300)
@@ -636,6 +650,7 @@ def certain_labels(node: Expression, of: Of) -> tuple[np.ndarray, np.ndarray]:
     with np.errstate(all="ignore"):
         lead = v[rows, label][:, None] - v
         reach = 2.0 * (e + e[rows, label][:, None])
-    apart = lead > reach
+    # Numbers without a rounding error, such as votes, settle ties by their order alone.
+    apart = (lead > reach) | (reach == 0.0)
     apart[rows, label] = True
     return label, apart.all(axis=1)

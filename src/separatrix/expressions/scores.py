@@ -203,7 +203,10 @@ class Wins(Expression):
         return self.n_classes
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
-        pairs = values.of(self.of)
+        return self.won(values.of(self.of))
+
+    def won(self, pairs: np.ndarray) -> np.ndarray:
+        """The wins by the scores of pairs."""
         wins = np.zeros((len(pairs), self.n_classes))
         for k, places in enumerate(combinations(range(self.n_classes), 2)):
             wins[np.arange(len(pairs)), np.where(pairs[:, k] > 0.0, *places)] += 1.0
