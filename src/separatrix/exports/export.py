@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError
-from separatrix.exports import engines, sklearn_steps
-from separatrix.exports.artefacts import Heading, Sample
-from separatrix.exports.foreign import Foreign
+from separatrix.exports import engines
+from separatrix.exports.artefacts import Answers, Heading, Sample
 from separatrix.exports.programs import program_of
 from separatrix.exports.proof import EngineProof, Reference, golden, prove, sample_of
 from separatrix.exports.rounding import DOUBLE, SINGLE
 from separatrix.exports.samples import Rows, joined_rows
+from separatrix.exports.sklearn_programs import answers_of, input_names
 from separatrix.expressions import Affine, Prediction, Threshold
 from separatrix.expressions.features import Program
 from separatrix.persistence.model_file import StoredModel, load_model, write_atomically
@@ -247,18 +247,25 @@ class _Source:
         program = program_of(self.model, self.encoder)
         decided = _with_threshold(program.prediction, self.provenance, self.model)
         program = replace(program, prediction=decided)
-        own = hasattr(sklearn_steps.taken_apart(self.model)[1], "_prediction")
-        if own and not hasattr(self.model, "steps"):
-            return Reference(program, lambda rows: self._encoded(program, rows))
-        foreign = Foreign(self.model, program)
-        return Reference(program, foreign.answers, foreign.answers)
+        if not hasattr(self.model, "_prediction"):
+
+            def predicted(rows: Rows) -> Answers:
+                return answers_of(self.model, program, rows)
+
+            return Reference(program, predicted, predicted)
+        return Reference(program, lambda rows: self._encoded(program, rows))
 
     def _encoded(self, program: Program, rows: Rows) -> Any:
+        matrix = self._whole(program, rows)
+        return matrix if program.kept is None else matrix[:, program.kept]
+
+    def _whole(self, program: Program, rows: Rows) -> Any:
+        """The matrix of the model, with the columns that have no weight."""
         if self.encoder is not None:
             return self.encoder.transform(_table(program, self.encoder, rows))
         # Columns of weight zero are not read, and may hold anything.
         nothing = np.zeros(len(rows[program.cells[0].column]))
-        names = sklearn_steps.input_names([], self.model)
+        names = input_names([], self.model)
         return np.column_stack([np.asarray(rows.get(n, nothing), dtype=float) for n in names])
 
 
@@ -303,14 +310,13 @@ def _table(program: Program, encoder: Any, rows: Rows) -> Table:
             columns[cell.column] = number_column(numbers, np.isnan(numbers))
             kinds[cell.column] = "number"
             dates += [cell.column] if cell.kind == "date" else []
-    # Columns whose weights are all zero are not read, and may be missing.
-    for name, kind in encoder.kinds_.items():
+    # Columns that have no weight, and those that are given by their parts, may be missing.
+    for name in encoder.kinds_:
         source = source_of(name, encoder.spellings_) or name
         if source not in columns:
-            of_numbers = kind == "number" and source == name
-            nothing: Any = np.zeros(n) if of_numbers else np.full(n, "", dtype=object)
-            columns[source] = np.ma.MaskedArray(nothing, mask=True)
-            kinds[source] = kind if source == name else "category"
+            gone = np.ones(n, dtype=bool)
+            columns[source] = masked(np.full(n, "", dtype=object), gone)
+            kinds[source] = "category"
     return Table(tuple(columns), columns, kinds, n, "the sample", dates=frozenset(dates))
 
 

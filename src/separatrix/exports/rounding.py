@@ -491,15 +491,14 @@ def _(node: scores.Votes, of: Of) -> Enclosed:
 @_enclose.register
 def _(node: scores.Wins, of: Of) -> Enclosed:
     v, e = of(node.of)
-    values = node.won(v)
-    unsure = (np.abs(v) <= e).any(axis=1, keepdims=True)
-    return Enclosed(values, np.where(unsure, np.inf, np.zeros(values.shape)))
+    sure = (np.abs(v) > e).all(axis=1, keepdims=True)
+    values = scores.wins(v, node.n_classes)
+    return Enclosed(values, np.where(sure, 0.0, np.inf) + 0.0 * values)
 
 
 @_enclose.register
 def _(node: scores.Stacked, of: Of) -> Enclosed:
-    parts = [of(one) for one in node.of]
-    return Enclosed(*(np.hstack(part) for part in zip(*parts, strict=True)))
+    return Enclosed(*(np.hstack(part) for part in zip(*map(of, node.of), strict=True)))
 
 
 @_enclose.register
@@ -650,7 +649,6 @@ def certain_labels(node: Expression, of: Of) -> tuple[np.ndarray, np.ndarray]:
     with np.errstate(all="ignore"):
         lead = v[rows, label][:, None] - v
         reach = 2.0 * (e + e[rows, label][:, None])
-    # Numbers without a rounding error, such as votes, settle ties by their order alone.
-    apart = (lead > reach) | (reach == 0.0)
+    apart = lead > reach
     apart[rows, label] = True
     return label, apart.all(axis=1)
