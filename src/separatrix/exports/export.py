@@ -185,7 +185,13 @@ def export(
     if check is not None:
         rows = joined_rows(reference.program, _cells(reference.program, check), rows)
     sample = sample_of(reference, rows, precision)
-    proofs, absent = _proved(to, dialect, content, reference.program, sample)
+    if table is not None or keep is not None:
+        # The engines have a table of their own.
+        options |= {"table": None, "keep": None}
+        run = printer.printed(reference.program, heading, own, **options)
+    else:
+        run = content
+    proofs, absent = _proved(to, dialect, run, reference.program, sample)
     return Artefact(to, dialect, content, proofs, absent, reference.program.remarks)
 
 

@@ -152,8 +152,11 @@ def sample_of(reference: Reference, rows: Rows, precision: Precision = DOUBLE) -
             certain = np.ones(int(whole.sum()), dtype=bool)
             if trees.label is not None:
                 certain = certain_labels(trees.label, lambda node: enclosed(node, finite))[1]
-            errors = np.where(np.abs(found.values) < precise.largest, found.errors, np.inf)
-        return errors, shares, certain
+            large = [np.abs(own.values) >= precise.largest for own in (finite, found)]
+            beyond = np.hstack(large).any(axis=1)
+            errors = np.where(beyond[:, None], np.inf, found.errors)
+            shares = None if shares is None else np.where(beyond[:, None], np.inf, shares)
+        return errors, shares, certain & ~beyond
 
     errors, shares, certain = inner(DOUBLE)
     if precision is not DOUBLE:
