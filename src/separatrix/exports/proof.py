@@ -31,7 +31,7 @@ from separatrix.expressions.features import Program, Words
 from separatrix.tables.column_encodings import Text
 from separatrix.tables.table import Remarks, Table
 
-__all__ = ["EngineProof", "Reference", "golden", "prove", "sample_of"]
+__all__ = ["EngineProof", "Reference", "golden", "prove", "sample_of", "worst_share"]
 
 GOLDEN = 50
 """How many rows an artefact carries as its own proof."""
@@ -99,11 +99,12 @@ class Reference:
         if self.predicted is not None:
             return self.predicted(rows)
         trees, values = self.program.prediction, Evaluation(as_design(self.encode(rows)))
-        return Answers(
-            values.of(trees.scores),
-            None if trees.label is None else values.of(trees.label),
-            None if trees.probabilities is None else values.of(trees.probabilities),
-        )
+        with np.errstate(all="ignore"):
+            return Answers(
+                values.of(trees.scores),
+                None if trees.label is None else values.of(trees.label),
+                None if trees.probabilities is None else values.of(trees.probabilities),
+            )
 
     def readable(self, rows: Rows) -> Rows:
         """The rows without those that the model refuses, although they have all features."""
@@ -254,9 +255,11 @@ def prove(engine: Any, version: str, text: Any, program: Program, sample: Sample
     """Run an artefact on rows, and compare its answers with those of the model."""
     found = engine.run(text, program, sample.rows)
     expected = sample.expected
-    worst, beyond = _shares(found.scores, expected.scores, sample.score_bounds)
+    worst, beyond = worst_share(found.scores, expected.scores, sample.score_bounds)
     if expected.probabilities is not None and found.probabilities is not None:
-        other, off = _shares(found.probabilities, expected.probabilities, sample.probability_bounds)
+        other, off = worst_share(
+            found.probabilities, expected.probabilities, sample.probability_bounds
+        )
         worst, beyond = max(worst, other), beyond | off
     if expected.labels is not None:
         differ = np.asarray(found.labels) != expected.labels
@@ -275,7 +278,7 @@ def prove(engine: Any, version: str, text: Any, program: Program, sample: Sample
     )
 
 
-def _shares(found: np.ndarray, expected: np.ndarray, bounds: Any) -> tuple[float, np.ndarray]:
+def worst_share(found: np.ndarray, expected: np.ndarray, bounds: Any) -> tuple[float, np.ndarray]:
     """The largest difference as a share of its bound, and which rows are beyond it."""
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         off = np.abs(found - expected)

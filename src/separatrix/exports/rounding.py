@@ -303,7 +303,9 @@ def enclosed(node: Expression, matrix: Enclosed) -> Enclosed:
             return matrix
         if id(inner) not in known:
             with np.errstate(all="ignore"):
-                known[id(inner)] = _enclose(inner, of)
+                values, errors = _enclose(inner, of)
+            # What overflows on the way to a bound has none.
+            known[id(inner)] = Enclosed(values, np.where(np.isnan(errors), np.inf, errors))
         return known[id(inner)]
 
     return of(node)
@@ -347,7 +349,7 @@ def _(node: scores.Quadratic, of: Of) -> Enclosed:
         off = inner.errors + _u() * (np.abs(inner.values) + 2.0 * np.abs(own.means[k])) + rest[k]
         spread = (off[:, kept] * factor.scale + 2.0 * _u() * np.abs(step)) * _SLACK
         inverse = np.abs(scipy.linalg.solve_triangular(lower, np.eye(len(kept)), lower=True))
-        y = scipy.linalg.solve_triangular(lower, step.T, lower=True).T
+        y = scipy.linalg.solve_triangular(lower, step.T, lower=True, check_finite=False).T
         # Of a solved triangle, and of its inverse, which an artefact multiplies by.
         growth = inverse @ np.abs(lower) @ inverse
         count = 3 * len(kept) + 8
@@ -622,6 +624,7 @@ def certain_labels(node: Expression, of: Of) -> tuple[np.ndarray, np.ndarray]:
         Whether two evaluations of the scores cannot lie on either side of a tie.
     """
     v, e = of(node.of)  # type: ignore[attr-defined]
+    e = np.where(np.isnan(e), np.inf, e)
     if isinstance(node, answers.Threshold):
         label = (v[:, 0] >= 0.0 if node.inclusive else v[:, 0] > 0.0).astype(np.intp)
         exact = (e[:, 0] == 0.0) & np.isfinite(v[:, 0])
@@ -630,8 +633,9 @@ def certain_labels(node: Expression, of: Of) -> tuple[np.ndarray, np.ndarray]:
         return (v > 0.0).astype(np.int64), (np.abs(v) > 2.0 * e).all(axis=1)
     label = v.argmax(axis=1)
     rows = np.arange(len(v))
-    lead = v[rows, label][:, None] - v
-    reach = 2.0 * (e + e[rows, label][:, None])
+    with np.errstate(all="ignore"):
+        lead = v[rows, label][:, None] - v
+        reach = 2.0 * (e + e[rows, label][:, None])
     apart = lead > reach
     apart[rows, label] = True
     return label, apart.all(axis=1)

@@ -26,7 +26,16 @@ from separatrix.expressions.answers import (
 )
 from separatrix.expressions.base import Expression, Features, evaluated
 from separatrix.expressions.prediction import Prediction
-from separatrix.expressions.scores import Affine, Difference, KernelSum, Monomials, Quadratic, Votes
+from separatrix.expressions.scores import (
+    Affine,
+    Difference,
+    KernelSum,
+    Monomials,
+    Quadratic,
+    Stacked,
+    Votes,
+    Wins,
+)
 
 __all__ = [
     "Affine",
@@ -50,7 +59,9 @@ __all__ = [
     "Scaled",
     "Sigmoid",
     "Softmax",
+    "Stacked",
     "Threshold",
     "Votes",
+    "Wins",
     "evaluated",
 ]

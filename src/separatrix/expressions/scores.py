@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,16 @@ from separatrix.data.labels import one_vs_one_scores
 from separatrix.expressions.base import Evaluation, Expression, Features
 from separatrix.kernels.prediction import kernel_scores
 
-__all__ = ["Affine", "Difference", "KernelSum", "Monomials", "Quadratic", "Votes"]
+__all__ = [
+    "Affine",
+    "Difference",
+    "KernelSum",
+    "Monomials",
+    "Quadratic",
+    "Stacked",
+    "Votes",
+    "Wins",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,3 +185,40 @@ class Votes(Expression):
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         return one_vs_one_scores(values.of(self.of), self.n_classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Wins(Expression):
+    """The number of its pairs that each class wins, without a share that settles equal ones.
+
+    The pairs are in the order (0, 1), (0, 2), ..., (1, 2), ...; a score above 0 is a vote for the
+    first.
+    """
+
+    of: Expression
+    n_classes: int
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_classes
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        pairs = values.of(self.of)
+        wins = np.zeros((len(pairs), self.n_classes))
+        for k, places in enumerate(combinations(range(self.n_classes), 2)):
+            wins[np.arange(len(pairs)), np.where(pairs[:, k] > 0.0, *places)] += 1.0
+        return wins
+
+
+@dataclass(frozen=True, eq=False)
+class Stacked(Expression):
+    """The columns of several nodes, one node after the other."""
+
+    of: tuple[Expression, ...]
+
+    @property
+    def n_columns(self) -> int:
+        return sum(one.n_columns for one in self.of)
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        return np.hstack([values.of(one) for one in self.of])

@@ -16,16 +16,14 @@ def of_language(language: str, dialect: str | None = None) -> list[Any]:
     >>> [engine.name for engine in of_language("c")]
     ['gcc -std=c99 -O2', 'gcc -O2 -march=haswell', 'g++ -std=c++11 -O2']
     """
-    from separatrix.exports.engines import processes
+    if language == "sql":
+        from separatrix.exports.engines.databases import ENGINES
 
-    if language == "c":
-        return [
-            processes.Compiler("gcc", "-std=c99 -O2"),
-            processes.Compiler("gcc", "-O2 -march=haswell", needs="fma avx2"),
-            processes.Compiler("g++", "-std=c++11 -O2"),
-        ]
-    if language == "js":
-        return [processes.Node()]
-    if language == "python":
-        return [processes.Python()]
-    return []
+        return [own() for own in ENGINES if own.dialect == dialect]
+    if language == "onnx":
+        from separatrix.exports.engines.onnx_runtime import OnnxRuntime
+
+        return [OnnxRuntime()]
+    from separatrix.exports.engines.processes import ENGINES as PROCESSES
+
+    return [*PROCESSES.get(language, [])]

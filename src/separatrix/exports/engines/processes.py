@@ -21,7 +21,7 @@ from separatrix.exports.c import fields_of, pointers
 from separatrix.exports.printing import filled
 from separatrix.expressions.features import Program
 
-__all__ = ["Compiler", "Node", "Python"]
+__all__ = ["ENGINES", "Compiler", "Node", "Python"]
 
 Rows = Mapping[str, Sequence[object]]
 
@@ -192,3 +192,15 @@ class Python(_Interpreter):
     name, command, flags = "python", sys.executable, ("-I",)
     suffix = ".py"
     proof = 'import sys; sys.path.insert(0, "."); import model; print(model.proof())'
+
+
+ENGINES: dict[str, list[_Process]] = {
+    "c": [
+        Compiler("gcc", "-std=c99 -O2"),
+        # Without a standard, gcc contracts a product and a sum into one operation.
+        Compiler("gcc", "-O2 -march=haswell", needs="fma avx2"),
+        Compiler("g++", "-std=c++11 -O2"),
+    ],
+    "js": [Node()],
+    "python": [Python()],
+}
