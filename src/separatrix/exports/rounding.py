@@ -650,6 +650,7 @@ def certain_labels(node: Expression, of: Of) -> tuple[np.ndarray, np.ndarray]:
     with np.errstate(all="ignore"):
         lead = v[rows, label][:, None] - v
         reach = 2.0 * (e + e[rows, label][:, None])
-    apart = lead > reach
+    # Numbers without a rounding error, such as votes, settle ties by their order alone.
+    apart = (lead > reach) | (reach == 0.0)
     apart[rows, label] = True
     return label, apart.all(axis=1)
