@@ -57,12 +57,13 @@ class Precision:
     tiny : float
         The smallest number above 0.
     largest : float
-        The largest number that is computed with.
+        The largest feature or score that is held to a bound: databases that raise an error where
+        a number overflows need room for sums.
     """
 
     unit: float = 2.0**-53
     tiny: float = 2.0**-1074
-    largest: float = float(np.finfo(np.float64).max)
+    largest: float = 1e300
 
 
 DOUBLE = Precision()
@@ -655,6 +656,7 @@ def certain_labels(node: Expression, of: Of) -> tuple[np.ndarray, np.ndarray]:
     with np.errstate(all="ignore"):
         lead = v[rows, label][:, None] - v
         reach = 2.0 * (e + e[rows, label][:, None])
-    apart = lead > reach
+    # Numbers without a rounding error, such as votes, settle ties by their order alone.
+    apart = (lead > reach) | (reach == 0.0)
     apart[rows, label] = True
     return label, apart.all(axis=1)
