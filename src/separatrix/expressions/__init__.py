@@ -23,6 +23,8 @@ from separatrix.expressions.answers import (
     Sigmoid,
     Softmax,
     Threshold,
+    calibrated,
+    posterior,
 )
 from separatrix.expressions.base import Evaluation, Expression, Features, evaluated
 from separatrix.expressions.prediction import Prediction
@@ -64,5 +66,7 @@ __all__ = [
     "Softmax",
     "Threshold",
     "Votes",
+    "calibrated",
     "evaluated",
+    "posterior",
 ]
