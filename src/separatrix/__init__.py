@@ -65,6 +65,7 @@ _HOMES = {
     "uninstall": "separatrix.migration",
     "compare": "separatrix.assessment.comparing",
     "diagnose": "separatrix.geometry",
+    "export": "separatrix.exports.export",
     "load_model": "separatrix.persistence.model_file",
     "min_training_error": "separatrix.geometry",
     "perceptron_bound": "separatrix.geometry",
@@ -138,6 +139,7 @@ __all__ = [
     "Trace",
     "compare",
     "diagnose",
+    "export",
     "install",
     "load_model",
     "min_training_error",
@@ -166,6 +168,7 @@ if TYPE_CHECKING:
         ModelFileError,
         NotSeparableError,
     )
+    from separatrix.exports.export import export
     from separatrix.geometry.diagnosis.diagnosis import diagnose
     from separatrix.geometry.hyperplane import Hyperplane
     from separatrix.geometry.mistakes.training_error import (

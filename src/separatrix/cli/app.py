@@ -39,6 +39,7 @@ COMMANDS = [
     "compare",
     "predict",
     "evaluate",
+    "export",
     "report",
     "verify",
     "info",
@@ -55,6 +56,7 @@ separatrix path table.csv --target income --cv 5 -o income.separatrix
 separatrix compare table.csv --target income
 separatrix predict income.separatrix new.csv --proba > predictions.csv
 separatrix evaluate income.separatrix labelled.csv
+separatrix export income.separatrix --to sql > income.sql
 separatrix report income.separatrix table.csv -o income.html
 separatrix verify income.separatrix table.csv
 separatrix info income.separatrix

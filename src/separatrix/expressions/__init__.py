@@ -36,7 +36,9 @@ from separatrix.expressions.scores import (
     Monomials,
     Quadratic,
     Shifted,
+    Stacked,
     Votes,
+    Wins,
 )
 
 __all__ = [
@@ -64,8 +66,10 @@ __all__ = [
     "Shifted",
     "Sigmoid",
     "Softmax",
+    "Stacked",
     "Threshold",
     "Votes",
+    "Wins",
     "calibrated",
     "evaluated",
     "posterior",

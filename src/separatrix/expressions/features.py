@@ -1,14 +1,29 @@
-"""Numbers that are made of the cells of a row: what an encoding computes, one feature at a time.
+"""A program: the cells of a row, the features that are made of them, and a model's trees.
 
-A cell is a number (NaN where there is none), a text (None where there is none) or a date, in days
-since 1970-01-01. Conditions are true or false and never unknown: a comparison with a missing cell
-is false. The branch of a :class:`Where` that a row does not take may be undefined for it.
+The nodes that features are made of are those of :mod:`separatrix.tables.features`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from separatrix.tables.features import (
+    Arithmetic,
+    Cell,
+    Compare,
+    Condition,
+    Constant,
+    DatePart,
+    Feature,
+    Function,
+    IsLevel,
+    IsMissing,
+    Number,
+    Power,
+    Where,
+    Words,
+)
 
 __all__ = [
     "Arithmetic",
@@ -17,6 +32,7 @@ __all__ = [
     "Condition",
     "Constant",
     "DatePart",
+    "Feature",
     "Function",
     "IsLevel",
     "IsMissing",
@@ -26,165 +42,6 @@ __all__ = [
     "Where",
     "Words",
 ]
-
-
-class Number:
-    """A number that a row has."""
-
-
-class Condition:
-    """A statement that is true or false for a row."""
-
-
-@dataclass(frozen=True)
-class Cell(Number):
-    """The cell of a column.
-
-    Attributes
-    ----------
-    column : str
-        The name of the column, whatever characters it has.
-    kind : {"number", "text", "date"}
-        Of a text only conditions and words are made.
-    """
-
-    column: str
-    kind: str = "number"
-
-
-@dataclass(frozen=True)
-class Constant(Number):
-    """A finite number."""
-
-    value: float
-
-
-@dataclass(frozen=True)
-class Arithmetic(Number):
-    """``left + right`` and the like, rounded once.
-
-    Attributes
-    ----------
-    operator : {"+", "-", "*", "/"}
-    left, right : Number
-    """
-
-    operator: str
-    left: Number
-    right: Number
-
-
-@dataclass(frozen=True)
-class Power(Number):
-    """A number to a whole power from 2, by repeated products."""
-
-    base: Number
-    exponent: int
-
-
-@dataclass(frozen=True)
-class Function(Number):
-    """A function of one number.
-
-    Attributes
-    ----------
-    name : {"log", "log1p", "floor", "absolute"}
-    of : Number
-    """
-
-    name: str
-    of: Number
-
-
-@dataclass(frozen=True)
-class DatePart(Number):
-    """The year, month (1 to 12), weekday (1 Monday to 7 Sunday) or hour of a date.
-
-    Attributes
-    ----------
-    cell : Cell
-        Of kind ``"date"``, between the years 1 and 9999.
-    part : {"year", "month", "weekday", "hour"}
-    """
-
-    cell: Cell
-    part: str
-
-
-@dataclass(frozen=True)
-class Where(Number):
-    """One number where a condition is true, and another elsewhere."""
-
-    condition: Condition
-    then: Number
-    otherwise: Number
-
-
-@dataclass(frozen=True)
-class IsMissing(Condition):
-    """Whether there is nothing in a cell, or a number that stands for nothing.
-
-    Attributes
-    ----------
-    cell : Cell
-    placeholders : tuple of float
-        Numbers (days of dates) that are read as missing.
-    """
-
-    cell: Cell
-    placeholders: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class IsLevel(Condition):
-    """Whether the text of a cell is one of some texts, character by character.
-
-    Attributes
-    ----------
-    cell : Cell
-        Of kind ``"text"``.
-    levels : tuple of str
-    """
-
-    cell: Cell
-    levels: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Compare(Condition):
-    """A comparison of two numbers; false where either is missing.
-
-    Attributes
-    ----------
-    operator : {"<", "<=", "=="}
-    left, right : Number
-    """
-
-    operator: str
-    left: Number
-    right: Number
-
-
-@dataclass(frozen=True)
-class Words:
-    """The weights of words in the text of a cell, one number for each word.
-
-    Attributes
-    ----------
-    cell : Cell
-        Of kind ``"text"``; a missing one has no words.
-    words : tuple of str
-    weights : tuple of float
-        The inverse document frequency of each.
-    options : dict
-        As an encoder keeps them: ``lowercase``, ``token_pattern``, ``ngram_range``,
-        ``sublinear_tf``, ``norm``, ``binary``, ``strip_accents``, ``stop_words``.
-    """
-
-    cell: Cell
-    words: tuple[str, ...]
-    weights: tuple[float, ...]
-    options: dict[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,10 +63,14 @@ class Program:
     remarks : tuple of str
         What else a reader has to know about the cells, a sentence each: how amounts or durations
         were read at fit, and are to be given now.
+    kept : tuple of int or None
+        The places of the columns of these features in the matrix of the model; None where these
+        are all of its columns. The others have no weight.
     """
 
     cells: tuple[Cell, ...]
-    features: tuple[Number | Words, ...]
+    features: tuple[Feature, ...]
     names: tuple[str, ...]
     prediction: Any
     remarks: tuple[str, ...] = ()
+    kept: tuple[int, ...] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,10 @@ __all__ = [
     "Monomials",
     "Quadratic",
     "Shifted",
+    "Stacked",
     "Votes",
+    "Wins",
+    "wins",
 ]
 
 # Multiplications.
@@ -82,7 +86,7 @@ class Affine(Expression):
         ):
             values.require_finite()
         narrow = self.single and matrix.dtype == np.float32
-        return scores.astype(np.float32) if narrow else scores  # type: ignore[no-any-return]
+        return scores.astype(np.float32) if narrow else scores
 
 
 @dataclass(eq=False, slots=True)
@@ -252,6 +256,47 @@ class Votes(Expression):
 
     def deciding(self, values: Evaluation) -> np.ndarray:
         return self.of.decided(self, values) if isinstance(self.of, KernelSum) else values.of(self)
+
+
+@dataclass(eq=False, slots=True)
+class Wins(Expression):
+    """The number of its pairs that each class wins, without a share that settles equal ones.
+
+    The pairs are in the order (0, 1), (0, 2), ..., (1, 2), ...; a score above 0 is a vote for the
+    first.
+    """
+
+    of: Expression
+    n_classes: int
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_classes
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        return wins(values.of(self.of), self.n_classes)
+
+
+def wins(pairs: np.ndarray, n_classes: int) -> np.ndarray:
+    """How many of its pairs each class wins, by the scores of all pairs."""
+    found = np.zeros((len(pairs), n_classes))
+    for k, places in enumerate(combinations(range(n_classes), 2)):
+        found[np.arange(len(pairs)), np.where(pairs[:, k] > 0.0, *places)] += 1.0
+    return found
+
+
+@dataclass(eq=False, slots=True)
+class Stacked(Expression):
+    """The columns of several nodes, one node after the other."""
+
+    of: tuple[Expression, ...]
+
+    @property
+    def n_columns(self) -> int:
+        return sum(one.n_columns for one in self.of)
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        return np.hstack([values.of(one) for one in self.of])
 
 
 @dataclass(eq=False, slots=True)

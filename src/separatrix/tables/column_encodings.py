@@ -26,6 +26,9 @@ from separatrix._compiled.rounding import EPS
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import counted
 from separatrix.tables.categorical import Categorical
+from separatrix.tables.cells import ONE, ZERO, Column, divided, less
+from separatrix.tables.features import Cell, Constant, Feature, Words
+from separatrix.tables.features import Number as Formula
 from separatrix.tables.placeholders import (
     read_as_missing,
     sentence,
@@ -53,6 +56,9 @@ _TINY_TEXT = 100
 
 PLACEHOLDERS = ("with values far from all others", "with placeholders read as missing")
 """What sorts of alerts those of placeholders are: of values that are named, and of those read."""
+
+ColumnOf = Callable[[str], Column]
+"""What a column of an encoding is of the cells of a row, by its name."""
 
 Alert = Callable[..., None]
 """Called with what sort of alert it is in a few words, the sentence, and the columns."""
@@ -101,6 +107,10 @@ class Encoding:
     @property
     def n_features(self) -> int:
         return len(self.feature_names)
+
+    @abstractmethod
+    def features(self, column_of: ColumnOf, settings: Settings) -> Sequence[Feature]:
+        """What ``encode`` computes of the cells of a row, one feature after the other."""
 
     def value_text(self, feature: int, value: float, settings: Settings) -> str:
         """A value of one of the features in the units of the column."""
@@ -217,6 +227,29 @@ class Number(Encoding):
             return []
         own = values if gone is None else np.where(gone, self.mean, values)
         return [own if self.origin is None else (own - self.origin) / self.scale]
+
+    def features(self, column_of: ColumnOf, settings: Settings) -> list[Formula]:
+        column = self._defined(column_of(self.name))
+        own = [
+            column.filled(formula, Constant(fill))
+            for formula, fill in self._formulas(column.value, settings)
+        ]
+        return own + ([column.filled(ZERO, ONE)] if self.with_missing else [])
+
+    def _defined(self, column: Column) -> Column:
+        """The column, and where its numbers have features."""
+        return column
+
+    def _formulas(self, value: Formula, settings: Settings) -> list[tuple[Formula, float]]:
+        """The features of a value, and what each is where there is none."""
+        if not self.with_value:
+            return []
+        if settings.standardise:
+            return [(divided(less(value, self.mean), self.scale), 0.0)]
+        if self.origin is None:
+            return [(value, self.mean)]
+        years = divided(less(value, self.origin), self.scale)
+        return [(years, (self.mean - self.origin) / self.scale)]
 
     def _numbers(self, table: Table, notes: Remarks) -> tuple[Any, Any]:
         """The column's values as numbers, whatever it was read as, and where there are none.
@@ -522,6 +555,15 @@ class Category(Encoding):
             )
         return codes
 
+    def features(self, column_of: ColumnOf, settings: Settings) -> list[Formula]:
+        column, match = column_of(self.name), self._match
+        there = column.without_marks(match)
+        own = [column.indicator([level], match) for level in self.levels]
+        if self.rare:
+            known = [*self.levels, *([] if self.reference is None else [self.reference])]
+            own.append(there.filled(column.indicator(known, match, ZERO, ONE), ZERO))
+        return own + ([there.filled(ZERO, ONE)] if self.with_missing else [])
+
     def _found(self, levels: np.ndarray) -> np.ndarray:
         """Which of the levels of the fit each of some is; those of blocks are the same objects."""
         if self._last is None or self._last[0] is not levels:
@@ -724,6 +766,10 @@ class Text(Encoding):
         _, counts = count_words(documents_of(column), pairs=pairs, vocabulary=self.words)
         return _weighed(counts, self.idf, self.options)
 
+    def features(self, column_of: ColumnOf, settings: Settings) -> list[Words]:
+        weights = tuple(self.idf.tolist())
+        return [Words(Cell(self.name, "text"), tuple(self.words), weights, dict(self.options))]
+
     def _by_scikit_learn(self) -> Any:
         from sklearn.feature_extraction.text import CountVectorizer
 
@@ -836,6 +882,9 @@ class Sparse(Encoding):
     @property
     def feature_names(self) -> list[str]:
         return [f"f{j}" for j in range(self.first, self.stop)]
+
+    def features(self, column_of: ColumnOf, settings: Settings) -> list[Cell]:
+        return [Cell(name) for name in self.feature_names]
 
     def encode(self, table: Table, settings: Settings, notes: Remarks) -> Any:
         from scipy import sparse

@@ -9,12 +9,14 @@ which are at quantiles of the column (Harrell, 2015, Regression modeling strateg
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
 from separatrix.exceptions import DataError
+from separatrix.tables.cells import ZERO, Column, divided, less
 from separatrix.tables.column_encodings import (
     Alert,
     Arrays,
@@ -26,6 +28,8 @@ from separatrix.tables.column_encodings import (
     codes_of,
     damaged,
 )
+from separatrix.tables.features import Arithmetic, Compare, Constant, Function, Power, Where
+from separatrix.tables.features import Number as Formula
 from separatrix.tables.table import Remarks, Table, number_text, quote
 from separatrix.tables.terms import Factor, written
 
@@ -252,6 +256,37 @@ class Curve(Number):
             own[gone] = self.centre if plain else 0.0
         return list(np.ascontiguousarray(own.T))
 
+    def _defined(self, column: Column) -> Column:
+        if self.function != "log":
+            return column
+        off = Compare("<" if self.zeros else "<=", column.value, ZERO)
+        return replace(column, guards=(*column.guards, (off, False)))
+
+    def _formulas(self, value: Formula, settings: Settings) -> list[tuple[Formula, float]]:
+        basis = self._basis_formulas(value)
+        if self.function == "log" and not settings.standardise:
+            return [(basis[0], float(self.centre[0]))]
+        centred = [less(one, float(c)) for one, c in zip(basis, self.centre, strict=True)]
+        return [(_sum(centred, weights), 0.0) for weights in np.asarray(self.mixing).T.tolist()]
+
+    def _basis_formulas(self, value: Formula) -> list[Formula]:
+        """The functions of :meth:`_basis` as formulas."""
+        if self.function == "log":
+            return [Function("log1p" if self.zeros else "log", value)]
+        z = divided(less(value, self.mean), self.scale)
+        if self.function == "polynomial":
+            return [z, *(Power(z, k) for k in range(2, self.degree + 1))]
+        knots = ((np.asarray(self.knots) - self.mean) / self.scale).tolist()
+        cubes = [
+            Where(Compare("<=", z, Constant(knot)), ZERO, Power(less(z, knot), 3)) for knot in knots
+        ]
+        last, before = knots[-1], knots[-2]
+        own: list[Formula] = [z]
+        for cube, knot in zip(cubes[:-2], knots, strict=False):
+            ends = _sum(cubes[-2:], [last - knot, knot - before])
+            own.append(Arithmetic("-", cube, divided(ends, last - before)))
+        return own
+
     @property
     def knot(self) -> float:
         """A value at which every function is defined."""
@@ -308,3 +343,13 @@ class Curve(Number):
             or not (np.diag(self.mixing) > 0.0).all()
         ):
             raise damaged(f"the curve of column {quote(self.name)}")
+
+
+def _sum(numbers: Sequence[Formula], weights: Sequence[float]) -> Formula:
+    """Products with weights, added from left to right; those of weight 0 are left out."""
+    terms = [
+        Arithmetic("*", number, Constant(weight))
+        for number, weight in zip(numbers, weights, strict=True)
+        if weight
+    ]
+    return reduce(partial(Arithmetic, "+"), terms)

@@ -18,7 +18,16 @@ import numpy as np
 
 from separatrix.tables.table import Table, masked, missing_mask, number_column
 
-__all__ = ["PARTS", "part_of", "repeats_its_date", "with_date_parts", "without_parts_of"]
+__all__ = [
+    "FIRST_DAY",
+    "LAST_DAY",
+    "PARTS",
+    "level_numbers",
+    "part_of",
+    "repeats_its_date",
+    "with_date_parts",
+    "without_parts_of",
+]
 
 PARTS = ("year", "month", "weekday", "hour")
 """The parts of a date that have a column."""
@@ -31,14 +40,27 @@ _MONTHS = np.array(
 _WEEKDAYS = np.array(
     ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"], dtype=object
 )  # day 0 was a Thursday
-# Years from 1 to 9999, as days.
-_FIRST, _LAST = -719_162, 2_932_896
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+"""The years from 1 to 9999, as days since 1970-01-01: dates beyond them have no parts."""
 
 
 def part_of(name: str) -> tuple[str, str] | None:
     """The column of dates and the part that the name of such a column says, or None."""
     found = _NAMED.fullmatch(name)
     return None if found is None else (found["date"], found["part"])
+
+
+def level_numbers(part: str) -> dict[str, int]:
+    """The numbers of months, and of weekdays from Monday on, by their names; empty for others.
+
+    Examples
+    --------
+    >>> from separatrix.tables.date_parts import level_numbers
+    >>> level_numbers("weekday")["Mon"], level_numbers("month")["Feb"], level_numbers("year")
+    (1, 2, {})
+    """
+    named: Any = {"month": _MONTHS, "weekday": np.roll(_WEEKDAYS, -4)}.get(part, [])
+    return {str(level): number for number, level in enumerate(named, start=1)}
 
 
 def repeats_its_date(name: str) -> bool:
@@ -114,7 +136,7 @@ def without_parts_of(table: Table, placeholders: Mapping[str, tuple[float, ...]]
 
 
 def _part(days: Any, gone: Any, part: str) -> Any:
-    gone = gone | ~((days >= _FIRST) & (days <= _LAST))
+    gone = gone | ~((days >= FIRST_DAY) & (days <= LAST_DAY))
     days = np.where(gone, 0.0, days)
     whole = np.floor(days).astype(np.int64)
     if part == "weekday":

@@ -36,6 +36,7 @@ import numpy as np
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import Joined, Message, plural
 from separatrix.tables import column_encodings as kinds
+from separatrix.tables.cells import column_of
 from separatrix.tables.column_alerts import ROW_NUMBERS, alert_about_columns, counts_rows
 from separatrix.tables.column_parts import source_of, with_parts
 from separatrix.tables.curves import Curve
@@ -45,6 +46,7 @@ from separatrix.tables.date_parts import (
     with_date_parts,
     without_parts_of,
 )
+from separatrix.tables.features import Feature, Words
 from separatrix.tables.formulas import terms_of
 from separatrix.tables.matrices import as_csr, dense_rows, sparse_rows
 from separatrix.tables.placeholders import of_column, read_as_missing
@@ -687,6 +689,63 @@ class Encoder:
         extra = [name for name in table.names if name not in known]
         if extra:
             notes.add("", unknown_columns(extra))
+
+    # -------------------------------------------------------------------------------- features
+
+    def features(self) -> tuple[list[Feature], tuple[str, ...]]:
+        """What ``transform`` computes of the cells of a row, for a language that is not Python.
+
+        Returns
+        -------
+        features : list of Number or Words
+            In the order of the matrix; words are several of its columns.
+        remarks : tuple of str
+            How the cells are to be given that the fit read from texts, a sentence each.
+
+        Raises
+        ------
+        DataError
+            If words were left out of a text: the others depend on how many there are.
+
+        Examples
+        --------
+        >>> from separatrix.tables import Encoder, Table
+        >>> encoder = Encoder().fit(Table.from_columns({"x": [1.0, 3.0], "c": ["a", "b"]}))
+        >>> features, remarks = encoder.features()
+        >>> features[0].condition, features[1].condition.levels
+        (IsMissing(cell=Cell(column='x', kind='number'), placeholders=()), ('a',))
+        """
+        self._require_fitted()
+        kinds_of = {one.name: one.kind for one in self.column_encodings}
+        # A date that has no feature of its own is among what was left out.
+        dates = dict.fromkeys(self.left_out_, False) | {
+            one.name: True
+            for one in self.column_encodings
+            if isinstance(one, kinds.Number) and one.date
+        }
+        columns = {
+            name: column_of(name, kind, dates=dates, encoder=self)
+            for name, kind in kinds_of.items()
+        }
+        every = [
+            feature
+            for one in self.encodings
+            for feature in one.features(lambda name: columns[name][0], self._settings)
+        ]
+        own, place, kept = [], 0, set(self._kept)
+        for feature in every:
+            stop = place + (len(feature.words) if isinstance(feature, Words) else 1)
+            n_kept = len(kept.intersection(range(place, stop)))
+            if 0 < n_kept < stop - place:
+                raise DataError(
+                    "some words of a text were left out, and its other features depend on all of "
+                    "them; fit the encoding without leaving words out"
+                )
+            own += [feature] if n_kept else []
+            place = stop
+        return own, tuple(
+            dict.fromkeys(text for _, remarks in columns.values() for text in remarks)
+        )
 
     # ----------------------------------------------------------------------------------- state
 

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from separatrix.tables.column_encodings import (
     Alert,
     Arrays,
     Category,
+    ColumnOf,
     Encoding,
     Entries,
     Number,
@@ -24,6 +26,8 @@ from separatrix.tables.column_encodings import (
     damaged,
 )
 from separatrix.tables.curves import Curve
+from separatrix.tables.features import Arithmetic
+from separatrix.tables.features import Number as Formula
 from separatrix.tables.statistics import CategoryFacts, Facts, NumberFacts
 from separatrix.tables.table import Remarks, Table, quote
 from separatrix.tables.terms import CURVES, Factor, Terms
@@ -53,6 +57,9 @@ def learned(factor: Factor, facts: Facts, settings: Settings, alert: Alert) -> A
             )
         )
     return facts.learned(settings, alert)
+
+
+_times = partial(Arithmetic, "*")
 
 
 @dataclass
@@ -172,6 +179,13 @@ class Product(Encoding):
         matrix = sparse.csr_matrix((values.ravel(), indices.ravel(), indptr), shape=shape)
         matrix.eliminate_zeros()
         return matrix
+
+    def features(self, column_of: ColumnOf, settings: Settings) -> list[Formula]:
+        def own(one: Any) -> Sequence[Formula]:
+            every: list[Formula] = one.features(column_of, settings)
+            return every[: len(one.unit_scales)] if isinstance(one, Number) else every
+
+        return [reduce(_times, each) for each in self._each(own)]
 
     @staticmethod
     def store(

@@ -56,6 +56,7 @@ __all__ = [
     "is_code",
     "is_in_digits",
     "is_placeholder_word",
+    "truth_words",
 ]
 
 #: A column is of a kind where at least this share of its values is.
@@ -148,6 +149,19 @@ def is_placeholder_word(text: str) -> bool:
 
 _TRUTH = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off"), ("1", "0"))
 _SIDES = {word: side for pair in _TRUTH for side, word in enumerate(pair)}
+
+
+def truth_words(text: str) -> tuple[str, ...]:
+    """All words that mean the truth value that a word means, in lower case.
+
+    Examples
+    --------
+    >>> from separatrix.tables.value_format import truth_words
+    >>> truth_words("Yes")
+    ('true', 'yes', 'y', 't', 'on', '1')
+    """
+    side = _SIDES.get(text.lower())
+    return tuple(word for word, own in _SIDES.items() if own == side)
 
 
 # ----------------------------------------------------------------------------------- spellings

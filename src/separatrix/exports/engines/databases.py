@@ -1,0 +1,248 @@
+"""Databases that run queries here: DuckDB and SQLite in this process, PostgreSQL without a server."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import math
+import os
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from separatrix.exports.artefacts import Answers
+from separatrix.exports.dialects import DIALECTS
+from separatrix.exports.sql import statements
+from separatrix.expressions.features import Program
+
+__all__ = ["ENGINES", "DuckDB", "PostgreSQL", "SQLite"]
+
+_WRITTEN_WITH_NOTHING = "\\N"
+
+
+class Database(ABC):
+    """A database that answers queries.
+
+    Attributes
+    ----------
+    name, dialect : str
+    """
+
+    name: ClassVar[str]
+    dialect: ClassVar[str]
+
+    @abstractmethod
+    def version(self) -> str | None:
+        """The version; None where it is not installed."""
+
+    @abstractmethod
+    def _rows(self, query: str, setup: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+        """What a query answers, after some statements."""
+
+    def run(self, text: str, program: Program, rows: Mapping[str, Sequence[object]]) -> Answers:
+        """What the query of a text answers for rows of a table with the name ``data``."""
+        found = self._rows(statements(text)[0], self._table(program, rows))
+        if DIALECTS[self.dialect].whole_row:
+            # Joins keep no order; the others answer row by row.
+            found.sort(key=lambda row: int(row[len(program.cells)]))
+        prediction = program.prediction
+        n_labels = 0 if prediction.label is None else prediction.label.n_columns
+        n_scores = prediction.scores.n_columns
+        tree = prediction.probabilities
+        n_probabilities = 0 if tree is None else tree.n_columns
+        width = n_labels + n_scores + n_probabilities
+        own = [row[len(row) - width :] for row in found]
+        numbers = np.array(
+            [[_number(cell) for cell in row[n_labels:]] for row in own], dtype=np.float64
+        ).reshape(len(own), n_scores + n_probabilities)
+        labels = None
+        if n_labels == 1:
+            labels = np.array([_place(row[0], prediction.classes) for row in own], dtype=int)
+        elif n_labels:
+            several = [
+                [-1 if cell is None else int(cell) for cell in row[:n_labels]] for row in own
+            ]
+            labels = np.array(several, dtype=int)
+        return Answers(
+            numbers[:, :n_scores], labels, numbers[:, n_scores:] if n_probabilities else None
+        )
+
+    def own_proof(self, text: str) -> float:
+        """The worst difference that the proof of a text finds; infinite for a wrong label."""
+        ((share, _, wrong),) = self._rows(statements(text)[1])
+        return math.inf if float(wrong) else float(share)
+
+    def _table(self, program: Program, rows: Mapping[str, Sequence[object]]) -> list[str]:
+        own = DIALECTS[self.dialect]
+        kinds = {"number": own.double, "text": own.texts, "date": own.timestamp}
+        names = [cell.column for cell in program.cells]
+        place = "place_of_the_row"
+        while place in names:
+            place += "_"
+        columns = [f"{own.identifier(c.column)} {kinds[c.kind]}" for c in program.cells]
+        columns.append(f"{own.identifier(place)} INTEGER")
+        lines = []
+        for i in range(len(next(iter(rows.values()), ()))):
+            cells = [_literal(own, cell.kind, rows[cell.column][i]) for cell in program.cells]
+            lines.append(f"({', '.join([*cells, str(i)])})")
+        parts = (lines[k : k + 500] for k in range(0, len(lines), 500))
+        return [
+            f"CREATE TABLE data ({', '.join(columns)})",
+            *(f"INSERT INTO data VALUES {', '.join(part)}" for part in parts),
+        ]
+
+
+def _literal(dialect: Any, kind: str, value: Any) -> str:
+    if kind == "text":
+        return "NULL" if value is None else dialect.string(value)
+    if kind == "date":
+        return str(dialect.moment(float(value)))
+    own = float(value)
+    # A database may store no number for one that is not one.
+    if math.isnan(own) and dialect.name != "sqlite":
+        return f"CAST('NaN' AS {dialect.double})"
+    return str(dialect.float64(own))
+
+
+def _number(cell: Any) -> float:
+    return math.nan if cell is None else float(cell)
+
+
+def _place(cell: Any, classes: Iterable[object]) -> int:
+    """The place of a class that a database answers, perhaps as a text, or a truth as 0 or 1."""
+    if cell is None:
+        return -1
+    for k, own in enumerate(classes):
+        if isinstance(own, bool):
+            same = str(cell).lower()[:1] in (("t", "1") if own else ("f", "0"))
+        elif isinstance(own, int | float):
+            same = float(cell) == float(own)
+        else:
+            same = str(cell) == str(own)
+        if same:
+            return k
+    return -2
+
+
+class DuckDB(Database):
+    """DuckDB, in this process."""
+
+    name, dialect = "DuckDB", "duckdb"
+
+    def version(self) -> str | None:
+        try:
+            import duckdb
+        except ImportError:
+            return None
+        return str(duckdb.__version__)
+
+    def _rows(self, query: str, setup: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+        import duckdb
+
+        with duckdb.connect() as database:
+            for statement in setup:
+                database.execute(statement)
+            return database.execute(query).fetchall()
+
+
+class SQLite(Database):
+    """SQLite, in this process."""
+
+    name, dialect = "SQLite", "sqlite"
+
+    def version(self) -> str | None:
+        with sqlite3.connect(":memory:") as database:
+            try:
+                database.execute("SELECT exp(1.0)")
+            except sqlite3.OperationalError:  # built without its mathematical functions
+                return None
+        return sqlite3.sqlite_version
+
+    def _rows(self, query: str, setup: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+        with sqlite3.connect(":memory:") as database:
+            for statement in setup:
+                database.execute(statement)
+            return database.execute(query).fetchall()
+
+
+class PostgreSQL(Database):
+    """PostgreSQL in single-user mode, on a cluster that is made for each call and then deleted."""
+
+    name, dialect = "PostgreSQL", "postgres"
+
+    def version(self) -> str | None:
+        binary = _postgres_binary("postgres")
+        if binary is None or _unprivileged() is None:
+            return None
+        found = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True)
+        return found.stdout.split()[2]
+
+    def _rows(self, query: str, setup: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+        with tempfile.TemporaryDirectory(prefix="separatrix-") as folder:
+            cluster, answers = Path(folder) / "cluster", Path(folder) / "answers.csv"
+            if os.getuid() == 0:
+                shutil.chown(folder, *_NOBODY)
+            made = [str(_postgres_binary("initdb")), "-D", str(cluster), "-U", "postgres"]
+            options = ["--no-sync", "--locale=C", "--encoding=UTF8", "--auth=trust"]
+            self._call([*made, *options], "", folder)
+            copied = f"COPY ({query}\n) TO '{answers}' (FORMAT csv, NULL '{_WRITTEN_WITH_NOTHING}')"
+            # The end of a statement is a semicolon before an empty line.
+            text = "".join(f"{own.replace(chr(10) * 2, chr(10))};\n\n" for own in (*setup, copied))
+            single = [str(_postgres_binary("postgres")), "--single", "-j", "-F"]
+            written = self._call([*single, "-D", str(cluster), "postgres"], text, folder)
+            if "ERROR:" in written or not answers.exists():
+                raise RuntimeError(f"PostgreSQL refused the query: {written[-2000:]}")
+            with answers.open(encoding="utf-8", newline="") as file:
+                return [
+                    tuple(None if cell == _WRITTEN_WITH_NOTHING else cell for cell in row)
+                    for row in csv.reader(file)
+                ]
+
+    def _call(self, command: Sequence[str], text: str, folder: str) -> str:
+        found = subprocess.run(
+            [*(_unprivileged() or ()), *command],
+            input=text,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            cwd=folder,
+            check=False,
+        )
+        if found.returncode:
+            raise RuntimeError(f"{command[0]} failed: {found.stderr[-2000:]}")
+        return found.stderr
+
+
+_NOBODY = 65534, 65534
+
+
+def _unprivileged() -> list[str] | None:
+    """The beginning of a command that runs without privileges, which PostgreSQL insists on."""
+    if os.getuid() != 0:
+        return []
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        return None
+    return [setpriv, f"--reuid={_NOBODY[0]}", f"--regid={_NOBODY[1]}", "--clear-groups"]
+
+
+@functools.cache
+def _postgres_binary(name: str) -> str | None:
+    """The path of a program of PostgreSQL, the newest where distributions put several."""
+    folders = Path("/usr/lib/postgresql").glob("*/bin")
+    newest = sorted(folders, key=lambda own: float(own.parent.name), reverse=True)
+    for folder in newest:
+        if (folder / name).exists():
+            return str(folder / name)
+    return shutil.which(name)
+
+
+ENGINES = (DuckDB, PostgreSQL, SQLite)
+"""Those that run here."""

@@ -1,0 +1,284 @@
+"""Whether an artefact computes what ``predict`` does: every number is held to a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from separatrix.data.design import as_design
+from separatrix.exports.artefacts import Answers, Sample
+from separatrix.exports.rounding import (
+    DOUBLE,
+    Enclosed,
+    Precision,
+    arithmetic,
+    certain_labels,
+    enclosed,
+    matrix_of,
+)
+from separatrix.exports.samples import (
+    Rows,
+    joined_rows,
+    rows_beside_boundaries,
+    special_rows,
+    taken,
+)
+from separatrix.exports.words import word_weights
+from separatrix.expressions.base import Evaluation
+from separatrix.expressions.features import Program
+
+__all__ = ["EngineProof", "Reference", "golden", "prove", "sample_of", "worst_share"]
+
+GOLDEN = 50
+"""How many rows an artefact carries as its own proof."""
+
+_CHUNK = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What is proved against: a model's own answers for rows of cells.
+
+    Attributes
+    ----------
+    program : Program
+    encode : callable
+        Called with :data:`~separatrix.exports.samples.Rows`; returns the matrix of the features
+        that the model itself makes of them, or raises ValueError for rows that it refuses.
+    predicted : callable, optional
+        Called with the same; returns the answers of a model that is not of this library.
+    """
+
+    program: Program
+    encode: Callable[[Rows], Any]
+    predicted: Callable[[Rows], Answers] | None = None
+
+    def features(self, rows: Rows) -> tuple[Enclosed, np.ndarray]:
+        """The features of rows with their errors, and which rows have all of them."""
+        matrix = matrix_of(self.program, rows, word_weights)
+        return matrix, np.isfinite(matrix.values).all(axis=1)
+
+    def answers(self, rows: Rows) -> Answers:
+        """The model's answers; none for rows that have not all features."""
+        _, whole = self.features(rows)
+        trees = self.program.prediction
+        n, places = len(whole), np.flatnonzero(whole)
+        scores = np.full((n, trees.scores.n_columns), np.nan)
+        labels: Any = None if trees.label is None else np.full(n, -1, dtype=np.int64)
+        shares: Any = None
+        if trees.probabilities is not None:
+            shares = np.full((n, trees.probabilities.n_columns), np.nan)
+        if len(places):
+            own = self._of_whole(taken(rows, places.tolist()))
+            scores[places] = own.scores
+            if labels is not None:
+                found = np.asarray(own.labels)
+                if found.ndim == 2:
+                    labels = np.full((n, found.shape[1]), -1, dtype=np.int64)
+                labels[places] = found
+            if shares is not None:
+                shares[places] = own.probabilities
+        return Answers(scores, labels, shares)
+
+    def _of_whole(self, rows: Rows) -> Answers:
+        if self.predicted is not None:
+            return self.predicted(rows)
+        trees, values = self.program.prediction, Evaluation(as_design(self.encode(rows)))
+        with np.errstate(all="ignore"):
+            return Answers(
+                values.of(trees.scores),
+                None if trees.label is None else values.of(trees.label),
+                None if trees.probabilities is None else values.of(trees.probabilities),
+            )
+
+    def readable(self, rows: Rows) -> Rows:
+        """The rows without those that the model refuses, although they have all features."""
+        _, whole = self.features(rows)
+        places = np.flatnonzero(whole).tolist()
+        try:
+            self.encode(taken(rows, places))
+        except ValueError:
+            for place in places:
+                try:
+                    self.encode(taken(rows, [place]))
+                except ValueError:
+                    whole[place] = False
+            kept = whole | ~self.features(rows)[1]
+            return taken(rows, np.flatnonzero(kept).tolist())
+        return rows
+
+    def hostile(self, seed: int = 0) -> Rows:
+        """Rows that are hard to compute, of which the model refuses none."""
+        plain = self.readable(special_rows(self.program, seed=seed))
+        if self.program.prediction.label is None:
+            return plain
+        beside = rows_beside_boundaries(self.program, plain, lambda rows: self.answers(rows).labels)
+        return joined_rows(self.program, plain, self.readable(beside))
+
+
+def sample_of(reference: Reference, rows: Rows, precision: Precision = DOUBLE) -> Sample:
+    """Rows with the model's answers, and the bounds within which others have to be.
+
+    Parameters
+    ----------
+    reference : Reference
+    rows : dict of str to list
+    precision : Precision
+        That of the artefact.
+
+    Returns
+    -------
+    Sample
+    """
+    trees, expected = reference.program.prediction, reference.answers(rows)
+    own, whole = reference.features(rows)
+
+    def bounds(errors: np.ndarray, like: np.ndarray) -> np.ndarray:
+        out = np.full(like.shape, np.inf)
+        out[whole] = errors
+        return out
+
+    def inner(precise: Precision) -> tuple[Any, ...]:
+        with arithmetic(precise):
+            matrix = own if precise is DOUBLE else reference.features(rows)[0]
+            finite = Enclosed(matrix.values[whole], matrix.errors[whole])
+            found = enclosed(trees.scores, finite)
+            shares = None
+            if trees.probabilities is not None:
+                shares = enclosed(trees.probabilities, finite).errors
+            certain = np.ones(int(whole.sum()), dtype=bool)
+            if trees.label is not None:
+                certain = certain_labels(trees.label, lambda node: enclosed(node, finite))[1]
+            large = [np.abs(own.values) >= precise.largest for own in (finite, found)]
+            beyond = np.hstack(large).any(axis=1)
+            errors = np.where(beyond[:, None], np.inf, found.errors)
+            shares = None if shares is None else np.where(beyond[:, None], np.inf, shares)
+        return errors, shares, certain & ~beyond
+
+    errors, shares, certain = inner(DOUBLE)
+    if precision is not DOUBLE:
+        other, others, sure = inner(precision)
+        errors, certain = 0.5 * (errors + other), certain & sure
+        shares = None if shares is None else 0.5 * (shares + others)
+    decided = ~whole
+    decided[whole] = certain
+    score_bounds = 2.0 * bounds(errors, expected.scores)
+    share_bounds = None
+    if expected.probabilities is not None:
+        share_bounds = 2.0 * bounds(shares, expected.probabilities)
+    # Where a score is beyond the range of float64, an engine may as well give no answer.
+    beyond = whole & ~np.isfinite(expected.scores).all(axis=1)
+    for part in (score_bounds, share_bounds):
+        if part is not None:
+            part[beyond] = np.inf
+    return Sample(rows, expected, score_bounds, share_bounds, decided & ~beyond)
+
+
+def golden(reference: Reference, rows: Rows, precision: Precision = DOUBLE) -> Sample:
+    """Rows that an artefact carries as its own proof, with answers and bounds.
+
+    They are spread over all rows, and those whose bounds are finite come first.
+    """
+    whole = sample_of(reference, rows, precision)
+    useful = np.isfinite(whole.score_bounds).all(axis=1)
+    none = np.isnan(whole.expected.scores).any(axis=1)
+    places = np.flatnonzero(useful & ~none)
+    step = max(1, len(places) // (GOLDEN - 6))
+    kept = [*places[::step][: GOLDEN - 6].tolist(), *np.flatnonzero(none)[:6].tolist()]
+    return _part(whole, kept)
+
+
+def _part(sample: Sample, places: list[int]) -> Sample:
+    def part(values: np.ndarray | None) -> Any:
+        return None if values is None else values[places]
+
+    own = sample.expected
+    return Sample(
+        {name: [column[k] for k in places] for name, column in sample.rows.items()},
+        Answers(part(own.scores), part(own.labels), part(own.probabilities)),
+        part(sample.score_bounds),
+        part(sample.probability_bounds),
+        part(sample.decided),
+    )
+
+
+@dataclass(frozen=True)
+class EngineProof:
+    """What an engine answered, beside the model.
+
+    Attributes
+    ----------
+    engine, version : str
+    rows : int
+    worst : float
+        The largest difference of a score or a probability, as a share of its bound.
+    wrong : int
+        Rows beyond the bounds: another class although the score decides, an answer where there is
+        none, or none where there is one.
+    undecided : int
+        Rows nearer to a tie than rounding can tell, whose class is not compared.
+    own : float
+        The worst share that the artefact's own proof found.
+    first_wrong : int or None
+        The number of the first wrong row.
+    """
+
+    engine: str
+    version: str
+    rows: int
+    worst: float
+    wrong: int
+    undecided: int
+    own: float
+    first_wrong: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether every number is within its bound and every class is right."""
+        return self.worst <= 1.0 and self.wrong == 0 and self.own <= 1.0
+
+    def record(self) -> dict[str, Any]:
+        """The facts as plain values."""
+        return {**asdict(self), "ok": self.ok}
+
+
+def prove(engine: Any, version: str, text: Any, program: Program, sample: Sample) -> EngineProof:
+    """Run an artefact on rows, and compare its answers with those of the model."""
+    found = engine.run(text, program, sample.rows)
+    expected = sample.expected
+    worst, beyond = worst_share(found.scores, expected.scores, sample.score_bounds)
+    if expected.probabilities is not None and found.probabilities is not None:
+        other, off = worst_share(
+            found.probabilities, expected.probabilities, sample.probability_bounds
+        )
+        worst, beyond = max(worst, other), beyond | off
+    if expected.labels is not None:
+        differ = np.asarray(found.labels) != expected.labels
+        differ = differ.any(axis=1) if differ.ndim == 2 else differ
+        beyond = beyond | (differ & sample.decided)
+    wrong = np.flatnonzero(beyond)
+    return EngineProof(
+        engine.name,
+        version,
+        sample.n_rows,
+        worst,
+        len(wrong),
+        int((~sample.decided).sum()) if expected.labels is not None else 0,
+        float(engine.own_proof(text)),
+        int(wrong[0]) if len(wrong) else None,
+    )
+
+
+def worst_share(found: np.ndarray, expected: np.ndarray, bounds: Any) -> tuple[float, np.ndarray]:
+    """The largest difference as a share of its bound, and which rows are beyond it."""
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        off = np.abs(found - expected)
+        share = np.where(off == 0.0, 0.0, off / bounds)
+    none = np.isnan(expected)
+    loose = ~none & np.isinf(bounds)
+    share = np.where(none, np.where(np.isnan(found), 0.0, np.inf), np.where(loose, 0.0, share))
+    share = np.where(np.isnan(share), np.inf, share)
+    return float(share.max(initial=0.0)), np.asarray((share > 1.0).any(axis=1))

@@ -1,0 +1,656 @@
+r"""How far apart two evaluations of a tree in float64 can be: a running error analysis.
+
+Of every node the *error* bounds how far a value that was computed by its formula may be from the
+formula's exact value, in whatever order sums were taken, with or without fused multiply-adds, and
+with functions that are off by at most :data:`ULPS` units in the last place. So two evaluations
+differ by at most twice the error. With :math:`u = 2^{-53}` and
+:math:`\gamma_n = n u / (1 - n u)`, a sum of products has the error
+:math:`\gamma_{n+1} \sum_i |a_i b_i|` and what its terms bring along (Higham, 2002, Accuracy and
+stability of numerical algorithms, section 3.1). Errors themselves are computed in float64, and
+taken a little larger for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+from scipy.special import expit
+
+from separatrix._compiled.tuning import Tuned
+from separatrix.data.design import dense
+from separatrix.exports.artefacts import Unprintable
+from separatrix.expressions import answers, features, scores
+from separatrix.expressions.base import Expression, Features
+
+__all__ = [
+    "DOUBLE",
+    "SINGLE",
+    "ULPS",
+    "Enclosed",
+    "Precision",
+    "arithmetic",
+    "certain_labels",
+    "enclosed",
+    "matrix_of",
+]
+
+ULPS = 4.0
+"""How many units in the last place ``exp``, ``log`` and ``tanh`` of an engine may be off."""
+
+# What the arithmetic of the errors themselves rounds off.
+_SLACK = 1.0 + 1e-9
+
+
+@dataclass(frozen=True)
+class Precision:
+    """The arithmetic of an artefact.
+
+    Attributes
+    ----------
+    unit : float
+        Half the distance from 1 to the next larger number.
+    tiny : float
+        The smallest number above 0.
+    largest : float
+        The largest feature or score that is held to a bound: databases that raise an error where
+        a number overflows need room for sums.
+    """
+
+    unit: float = 2.0**-53
+    tiny: float = 2.0**-1074
+    largest: float = 1e300
+
+
+DOUBLE = Precision()
+SINGLE = Precision(2.0**-24, 2.0**-149, float(np.finfo(np.float32).max))
+
+arithmetic = Tuned(DOUBLE)
+
+
+class Enclosed(NamedTuple):
+    """Values of some rows, and how far each may be from the exact one.
+
+    Attributes
+    ----------
+    values, errors : ndarray of equal shape
+        Errors are infinite where a rounding can change which branch a row takes.
+    """
+
+    values: np.ndarray
+    errors: np.ndarray
+
+    @property
+    def largest(self) -> np.ndarray:
+        """Bounds on the absolute values, exact or computed."""
+        return np.abs(self.values) + self.errors
+
+
+def _u() -> float:
+    return arithmetic.now.unit
+
+
+def _tiny() -> float:
+    return arithmetic.now.tiny
+
+
+def _function() -> float:
+    """The relative error of ``exp`` and the like."""
+    return 2.0 * ULPS * _u()
+
+
+def _gamma(n: float) -> float:
+    return n * _u() / (1.0 - n * _u()) * _SLACK
+
+
+# --- features of cells ----------------------------------------------------------------------------
+
+Cells = Mapping[str, Sequence[Any]]
+
+
+@singledispatch
+def _number(node: Any, cells: Cells) -> Enclosed:
+    raise Unprintable(f"A feature of the kind {type(node).__name__} has no bound on its rounding.")
+
+
+@_number.register
+def _(node: features.Cell, cells: Cells) -> Enclosed:
+    return _converted(np.asarray(cells[node.column], dtype=np.float64))
+
+
+@_number.register
+def _(node: features.Constant, cells: Cells) -> Enclosed:
+    return _converted(np.full(_n_rows(cells), node.value))
+
+
+def _converted(values: np.ndarray) -> Enclosed:
+    """Numbers of float64 as an artefact has them, which may be rounded to float32."""
+    if arithmetic.now is DOUBLE:
+        return Enclosed(values, np.zeros(len(values)))
+    return Enclosed(values, np.abs(values) * _u() + _tiny())
+
+
+@_number.register
+def _(node: features.Arithmetic, cells: Cells) -> Enclosed:
+    (a, ea), (b, eb) = _number(node.left, cells), _number(node.right, cells)
+    if node.operator in "+-":
+        values, spread = (a + b if node.operator == "+" else a - b), ea + eb
+    elif node.operator == "*":
+        values, spread = a * b, np.abs(a) * eb + np.abs(b) * ea + ea * eb + _tiny()
+    else:
+        least = np.abs(b) - eb
+        values = a / b
+        spread = np.where(least > 0.0, (ea + np.abs(values) * eb) / least + _tiny(), np.inf)
+    return Enclosed(values, (spread + _u() * (np.abs(values) + spread)) * _SLACK)
+
+
+@_number.register
+def _(node: features.Power, cells: Cells) -> Enclosed:
+    return _power(_number(node.base, cells), node.exponent)
+
+
+def _power(base: Enclosed, exponent: int) -> Enclosed:
+    values, size = base.values**exponent, base.largest**exponent
+    spread = exponent * base.errors * base.largest ** max(exponent - 1, 0)
+    return Enclosed(values, (spread + _gamma(exponent + 2 * ULPS) * size) * _SLACK + _tiny())
+
+
+@_number.register
+def _(node: features.Function, cells: Cells) -> Enclosed:
+    v, e = _number(node.of, cells)
+    if node.name == "absolute":
+        return Enclosed(np.abs(v), e)
+    if node.name == "floor":
+        jumps = np.floor(v - e) != np.floor(v + e)
+        return Enclosed(np.floor(v), np.where(jumps, np.inf, 0.0))
+    shift = 1.0 if node.name == "log1p" else 0.0
+    values = np.log1p(v) if shift else np.log(v)
+    least = v - e + shift
+    spread = np.where(e > 0.0, np.where(least > 0.0, e / least, np.inf), 0.0)
+    return Enclosed(values, (spread + _function() * np.abs(values)) * _SLACK)
+
+
+@_number.register
+def _(node: features.DatePart, cells: Cells) -> Enclosed:
+    days = np.asarray(cells[node.cell.column], dtype=np.float64)
+    there = (days >= -719_162) & (days < 2_932_897)
+    whole = np.floor(np.where(there, days, 0.0)).astype(np.int64)
+    if node.part == "weekday":
+        found = (whole + 3) % 7 + 1.0
+    elif node.part == "hour":
+        found = np.floor((np.where(there, days, 0.0) - whole) * 24.0 + 1e-9)
+    else:
+        dates = whole.astype("datetime64[D]")
+        months = dates.astype("datetime64[M]").astype(np.int64)
+        found = months % 12 + 1.0 if node.part == "month" else months // 12 + 1970.0
+    return Enclosed(np.where(there, found, np.nan), np.zeros(len(days)))
+
+
+@_number.register
+def _(node: features.Where, cells: Cells) -> Enclosed:
+    with np.errstate(all="ignore"):
+        sides = _number(node.then, cells), _number(node.otherwise, cells)
+    true, sure = _condition(node.condition, cells)
+    values, errors = (np.where(true, *pair) for pair in zip(*sides, strict=True))
+    return Enclosed(values, np.where(sure, errors, np.inf))
+
+
+@singledispatch
+def _condition(node: Any, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+    """Whether a condition is true of each row, and whether rounding cannot change that."""
+    raise Unprintable(
+        f"A condition of the kind {type(node).__name__} has no bound on its rounding."
+    )
+
+
+@_condition.register
+def _(node: features.IsMissing, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+    column = cells[node.cell.column]
+    if node.cell.kind == "text":
+        return np.array([cell is None for cell in column], dtype=bool), _always(cells)
+    values = np.asarray(column, dtype=np.float64)
+    return np.isnan(values) | np.isin(values, node.placeholders), _always(cells)
+
+
+@_condition.register
+def _(node: features.IsLevel, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+    levels = frozenset(node.levels)
+    return np.array([cell in levels for cell in cells[node.cell.column]]), _always(cells)
+
+
+@_condition.register
+def _(node: features.Compare, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+    (a, ea), (b, eb) = _number(node.left, cells), _number(node.right, cells)
+    compare = {"<": np.less, "<=": np.less_equal, "==": np.equal}[node.operator]
+    exact = (ea == 0.0) & (eb == 0.0)
+    return compare(a, b), exact | np.isnan(a + b) | (np.abs(a - b) > ea + eb)
+
+
+def _always(cells: Cells) -> np.ndarray:
+    return np.ones(_n_rows(cells), dtype=bool)
+
+
+def _n_rows(cells: Cells) -> int:
+    return len(next(iter(cells.values())))
+
+
+def matrix_of(program: features.Program, cells: Cells, words: Callable[..., Any]) -> Enclosed:
+    """The features of rows, each with its error, of shape (n_rows, n_features).
+
+    Parameters
+    ----------
+    program : Program
+    cells : mapping of str to sequence
+        As ``Sample.rows``.
+    words : callable
+        Called with a :class:`~separatrix.expressions.features.Words` and the texts; returns the
+        weights of its words, of shape (n_rows, n_words).
+    """
+    parts = []
+    with np.errstate(all="ignore"):
+        for feature in program.features:
+            if isinstance(feature, features.Words):
+                values = words(feature, cells[feature.cell.column])
+                # A logarithm, two products, the length of the row and a quotient.
+                terms = (values != 0.0).sum(axis=1, keepdims=True)
+                parts.append(Enclosed(values, values * ((terms + 4.0 * ULPS) * _u()) * _SLACK))
+            else:
+                parts.append(Enclosed(*(part[:, None] for part in _number(feature, cells))))
+    if not parts:
+        return Enclosed(*(np.zeros((_n_rows(cells), 0)),) * 2)
+    return Enclosed(*(np.hstack(part) for part in zip(*parts, strict=True)))
+
+
+# --- scores and answers ---------------------------------------------------------------------------
+
+
+def enclosed(node: Expression, matrix: Enclosed) -> Enclosed:
+    """The values of a node, and how far a computed one may be from the exact one.
+
+    Parameters
+    ----------
+    node : Expression
+    matrix : Enclosed of shape (n_rows, n_features)
+        The features, which are finite.
+
+    Returns
+    -------
+    Enclosed of shape (n_rows, n_columns)
+
+    Raises
+    ------
+    Unprintable
+        For a node whose rounding has no bound here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.exports.rounding import Enclosed, enclosed
+    >>> from separatrix.expressions import Affine, Features
+    >>> tree = Affine(Features(2), np.array([[3.0, -1.0]]), np.array([0.5]))
+    >>> rows = np.array([[0.1, 0.2], [1e6, 3e6]])
+    >>> found = enclosed(tree, Enclosed(rows, np.zeros(rows.shape)))
+    >>> bool(found.errors[0, 0] < 1e-15), bool(1e-10 < found.errors[1, 0] < 1e-8)
+    (True, True)
+    """
+    known: dict[int, Enclosed] = {}
+
+    def of(inner: Expression) -> Enclosed:
+        if isinstance(inner, Features):
+            return matrix
+        if id(inner) not in known:
+            with np.errstate(all="ignore"):
+                values, errors = _enclose(inner, of)
+            # What overflows on the way to a bound has none.
+            known[id(inner)] = Enclosed(values, np.where(np.isnan(errors), np.inf, errors))
+        return known[id(inner)]
+
+    return of(node)
+
+
+Of = Callable[[Expression], Enclosed]
+
+
+@singledispatch
+def _enclose(node: Any, of: Of) -> Enclosed:
+    raise Unprintable(f"{type(node).__name__} has no bound on its rounding.")
+
+
+@_enclose.register
+def _(node: scores.Affine, of: Of) -> Enclosed:
+    inner = of(node.of)
+    weights = dense(node.weights).astype(np.float64)
+    values = inner.values @ weights.T + node.intercepts
+    size = inner.largest @ np.abs(weights).T + np.abs(node.intercepts)
+    count = inner.values.shape[1] + 2
+    brought = inner.errors @ np.abs(weights).T
+    return Enclosed(values, (brought + _gamma(count) * size) * _SLACK + count * _tiny())
+
+
+@_enclose.register
+def _(node: scores.Difference, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    values, spread = v[:, 1:] - v[:, :1], e[:, 1:] + e[:, :1]
+    return Enclosed(values, (spread + _u() * (np.abs(values) + spread)) * _SLACK)
+
+
+@_enclose.register
+def _(node: scores.Quadratic, of: Of) -> Enclosed:
+    inner, own = of(node.of), node.gaussians
+    kept, found = own.kept, []
+    rest = np.zeros(own.means.shape) if own.rest is None else np.abs(own.rest)
+    for k, constant in enumerate(node.constants):
+        factor = own.factor(k)
+        lower = np.tril(factor.lower)
+        step = (inner.values - own.means[k])[:, kept] * factor.scale
+        off = inner.errors + _u() * (np.abs(inner.values) + 2.0 * np.abs(own.means[k])) + rest[k]
+        spread = (off[:, kept] * factor.scale + 2.0 * _u() * np.abs(step)) * _SLACK
+        inverse = np.abs(scipy.linalg.solve_triangular(lower, np.eye(len(kept)), lower=True))
+        y = scipy.linalg.solve_triangular(lower, step.T, lower=True, check_finite=False).T
+        # Of a solved triangle, and of its inverse, which an artefact multiplies by.
+        growth = inverse @ np.abs(lower) @ inverse
+        count = 3 * len(kept) + 8
+        error = spread @ inverse.T + _gamma(count) * ((np.abs(step) + spread) @ growth.T)
+        error *= _SLACK
+        squares = np.einsum("ij,ij->i", y, y)
+        lost = (2.0 * np.abs(y) * error + error**2).sum(axis=1)
+        lost += _gamma(count) * (squares + lost)
+        values = constant - 0.5 * squares
+        size = np.abs(constant) + 0.5 * (squares + lost)
+        found.append(
+            Enclosed(
+                values,
+                (0.5 * lost + 4.0 * _u() * size) * _SLACK + count * _tiny(),
+            )
+        )
+    return Enclosed(*(np.stack(part, axis=1) for part in zip(*found, strict=True)))
+
+
+@_enclose.register
+def _(node: scores.KernelSum, of: Of) -> Enclosed:
+    inner, vectors = of(node.of), dense(node.vectors).astype(np.float64)
+    kernel, coefficients = node.kernel, np.asarray(node.coefficients, dtype=np.float64)
+    blocks = []
+    # A matrix of the kernel's values at a time that fits in memory.
+    size = max(1, 4_000_000 // max(1, vectors.size + len(vectors)))
+    for start in range(0, len(inner.values), size):
+        rows = Enclosed(*(part[start : start + size] for part in inner))
+        values, errors = _kernel(kernel, rows, vectors)
+        total = np.abs(values) @ np.abs(coefficients) + np.abs(node.intercepts)
+        brought = errors @ np.abs(coefficients)
+        lost = brought + _gamma(len(vectors) + 3) * (total + brought)
+        blocks.append((values @ coefficients + node.intercepts, lost * _SLACK))
+    return Enclosed(*(np.concatenate(part) for part in zip(*blocks, strict=True)))
+
+
+def _kernel(kernel: Any, rows: Enclosed, vectors: np.ndarray) -> Enclosed:
+    """The values of a kernel at pairs of a row and a vector."""
+    name, count = type(kernel).__name__, vectors.shape[1] + 4
+    if name == "RBFKernel":
+        # Distances by differences, or expanded about the vectors' mean, as they are predicted with.
+        centre = vectors.mean(axis=0)
+        near, far = rows.values - centre, vectors - centre
+        sizes = [np.sqrt(np.einsum("ij,ij->i", part, part)) for part in (near, far)]
+        shifts = [np.sqrt((part**2).sum(axis=1)) for part in (rows.errors, np.zeros_like(vectors))]
+        rounded = _u() * np.abs(centre).sum()
+        reach = sizes[0][:, None] + sizes[1] + shifts[0][:, None] + 2.0 * rounded
+        squares = np.maximum(
+            (near**2).sum(axis=1)[:, None] + (far**2).sum(axis=1) - 2.0 * near @ far.T, 0.0
+        )
+        lost = 2.0 * reach * (shifts[0][:, None] + 2.0 * rounded) + _gamma(2 * count) * reach**2
+        exponent = kernel.gamma * lost + 4.0 * _u() * kernel.gamma * (squares + lost)
+        values = np.exp(-kernel.gamma * squares)
+        return Enclosed(
+            values,
+            (values * (np.expm1(2.0 * exponent) + _function())) + _tiny(),
+        )
+    if name not in ("LinearKernel", "PolynomialKernel", "SigmoidKernel"):
+        raise Unprintable(f"The kernel {kernel.formula} has no bound on its rounding.")
+    products, size = rows.values @ vectors.T, rows.largest @ np.abs(vectors).T
+    lost = rows.errors @ np.abs(vectors).T + _gamma(count) * size
+    if name == "LinearKernel":
+        return Enclosed(products, lost * _SLACK)
+    base = kernel.gamma * products + kernel.coef0
+    lost = kernel.gamma * lost + 4.0 * _u() * (kernel.gamma * size + abs(kernel.coef0))
+    if name == "SigmoidKernel":
+        values = np.tanh(base)
+        return Enclosed(values, (lost + _function() * np.abs(values)) * _SLACK)
+    return _power(Enclosed(base, lost * _SLACK), int(kernel.degree))
+
+
+@_enclose.register
+def _(node: scores.Monomials, of: Of) -> Enclosed:
+    inner, basis = of(node.of), node.basis
+    n, d = inner.values.shape
+    one = Enclosed(np.ones(n), np.zeros(n))
+    columns = []
+    for j in range(d):
+        x = Enclosed(inner.values[:, j], inner.errors[:, j])
+        t = _times(_plus(x, -float(basis.centre[j])), float(basis.scale[j]))
+        own, before = [one], Enclosed(np.zeros(n), np.zeros(n))
+        for a, b, s in basis.recurrence[j, : int(basis.top[j])].tolist():
+            here = own[-1]
+            after = _plus_each(_product(_plus(t, -a), here), _times(before, -b))
+            before = here
+            own.append(_times(after, s))
+        columns.append(own)
+    terms = []
+    for powers in basis.powers.tolist():
+        term = one
+        for own, power in zip(columns, powers, strict=True):
+            term = _product(term, own[power]) if power else term
+        terms.append(term)
+    return Enclosed(*(np.stack(part, axis=1) for part in zip(*terms, strict=True)))
+
+
+def _plus(x: Enclosed, constant: float) -> Enclosed:
+    values = x.values + constant
+    return Enclosed(values, (x.errors + _u() * (np.abs(values) + x.errors)) * _SLACK)
+
+
+def _plus_each(x: Enclosed, y: Enclosed) -> Enclosed:
+    values, spread = x.values + y.values, x.errors + y.errors
+    # What is subtracted may have been rounded before, or with the product that it meets.
+    size = x.largest + y.largest
+    return Enclosed(values, (spread + 2.0 * _u() * size) * _SLACK)
+
+
+def _times(x: Enclosed, constant: float) -> Enclosed:
+    values = x.values * constant
+    return Enclosed(
+        values,
+        (x.errors * abs(constant) + _u() * np.abs(values)) * _SLACK + _tiny(),
+    )
+
+
+def _product(x: Enclosed, y: Enclosed) -> Enclosed:
+    values = x.values * y.values
+    spread = x.largest * y.errors + y.largest * x.errors
+    return Enclosed(
+        values,
+        (spread + _u() * (np.abs(values) + spread)) * _SLACK + _tiny(),
+    )
+
+
+@_enclose.register
+def _(node: scores.Votes, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    from separatrix.data.labels import one_vs_one_scores
+
+    values = one_vs_one_scores(v, node.n_classes)
+    # The share of a vote has a slope of a third at most.
+    spread = e.sum(axis=1) / 3.0 + _gamma(v.shape[1] + 8) * (1.0 + np.abs(v).sum(axis=1))
+    unsure = (np.abs(v) <= e).any(axis=1)
+    errors = np.where(unsure, np.inf, spread + 8.0 * _u() * node.n_classes)
+    return Enclosed(values, np.repeat(errors[:, None], node.n_classes, axis=1))
+
+
+@_enclose.register
+def _(node: scores.Wins, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    sure = (np.abs(v) > e).all(axis=1, keepdims=True)
+    values = scores.wins(v, node.n_classes)
+    return Enclosed(values, np.where(sure, 0.0, np.inf) + 0.0 * values)
+
+
+@_enclose.register
+def _(node: scores.Stacked, of: Of) -> Enclosed:
+    return Enclosed(*(np.hstack(part) for part in zip(*map(of, node.of), strict=True)))
+
+
+@_enclose.register
+def _(node: answers.Scaled, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    values = np.clip(node.slope * v + node.offset, -1e300, 1e300)
+    size = np.abs(node.slope) * (np.abs(v) + e) + abs(node.offset)
+    return Enclosed(
+        values,
+        (np.abs(node.slope) * e + 3.0 * _u() * size) * _SLACK + _tiny(),
+    )
+
+
+@_enclose.register
+def _(node: answers.Exp, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    return Enclosed(
+        np.exp(v),
+        np.exp(v) * (np.expm1(e) + 2.0 * _function()) * _SLACK + _tiny(),
+    )
+
+
+@_enclose.register
+def _(node: answers.LogSigmoid, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    values = -np.logaddexp(0.0, -v)
+    return Enclosed(values, (e + 4.0 * _function() * (1.0 + np.abs(values))) * _SLACK)
+
+
+@_enclose.register
+def _(node: answers.Interpolate, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    # Nondecreasing, so that its values at the ends of a score enclose all between.
+    low, values, high = (np.interp(part, node.points, node.heights) for part in (v - e, v, v + e))
+    steps = _step_at(node, v - e, v + e)
+    return Enclosed(values, np.maximum(high - values, values - low) + steps + 16.0 * _u())
+
+
+def _step_at(node: answers.Interpolate, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """How far the function jumps between points that are equal or too close to tell apart."""
+    x, p = node.points, node.heights
+    first = np.clip(np.searchsorted(x, low, side="left") - 1, 0, len(x) - 1)
+    last = np.clip(np.searchsorted(x, high, side="right"), 0, len(x) - 1)
+    steep = np.diff(x) <= 8.0 * _u() * np.abs(x[1:])
+    if not steep.any():
+        return np.zeros(low.shape)
+    jumps = np.concatenate([[0.0], np.cumsum(np.where(steep, np.diff(p), 0.0))])
+    return np.asarray(jumps[last] - jumps[first])
+
+
+@_enclose.register
+def _(node: answers.Clipped, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    return Enclosed(0.5 * (np.clip(v, -1.0, 1.0) + 1.0), 0.5 * e * _SLACK + 4.0 * _u())
+
+
+@_enclose.register
+def _(node: answers.Leads, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    columns = range(v.shape[1])
+    rivals = np.stack([np.delete(v, k, axis=1).max(axis=1) for k in columns], axis=1)
+    spread = e + e.max(axis=1, keepdims=True)
+    return Enclosed(v - rivals, (spread + _u() * (np.abs(v - rivals) + spread)) * _SLACK)
+
+
+@_enclose.register
+def _(node: answers.Sigmoid, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    score, error = v[:, 0], np.minimum(e[:, 0], 700.0)
+    values = np.stack([expit(-score), expit(score)], axis=1)
+    # The logarithm of either has a slope of one at most.
+    return Enclosed(values, values * (np.expm1(error) + 4.0 * _function())[:, None] + 2e-308)
+
+
+@_enclose.register
+def _(node: answers.Softmax, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    shift = v - v.max(axis=1, keepdims=True)
+    shares = np.exp(shift)
+    values = shares / shares.sum(axis=1, keepdims=True)
+    # What a difference rounds off counts as far as its class has a share.
+    lost = 2.0 * _u() * np.abs(np.maximum(shift, -1000.0))
+    relative = np.minimum(e + lost + (e + lost).max(axis=1, keepdims=True), 700.0)
+    relative = np.expm1(relative) + (2.0 * v.shape[1] + 16.0) * _function()
+    return Enclosed(values, values * relative * _SLACK + 2e-308)
+
+
+@_enclose.register
+def _(node: answers.Normalised, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    if v.shape[1] == 1:
+        return Enclosed(np.hstack([1.0 - v, v]), np.hstack([e + 2.0 * _u(), e]))
+    total, spread = v.sum(axis=1, keepdims=True), e.sum(axis=1, keepdims=True)
+    least = total - spread
+    values = np.where(total > 0.0, v / np.where(total > 0.0, total, 1.0), 1.0 / v.shape[1])
+    errors = (e + values * spread) / np.where(least > 0.0, least, 1.0)
+    errors += _gamma(v.shape[1] + 4) * values
+    never = (total == 0.0) & (spread == 0.0)
+    return Enclosed(values, np.where(least > 0.0, errors * _SLACK, np.where(never, _u(), 1.0)))
+
+
+@_enclose.register
+def _(node: answers.OnItsSide, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    label, sure = certain_labels(node.label, of)
+    values = v.copy()
+    values[v[np.arange(len(v)), label] < 0.5] = 0.5
+    # Held at one half on the side of the class, which brings two values nearer, if anything.
+    return Enclosed(values, np.where(sure[:, None], e, np.maximum(e, np.abs(v - 0.5) + e)))
+
+
+@_enclose.register
+def _(node: answers.Consistent, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    label, sure = certain_labels(node.label, of)
+    errors = np.where(sure[:, None], e, e.max(axis=1, keepdims=True))
+    # The share of the class is lifted to that of another where rounding has it below.
+    lead = np.arange(v.shape[1]) == label[:, None]
+    errors = np.where(lead, e.max(axis=1, keepdims=True), errors) + 4.0 * _u()
+    return Enclosed(v, errors)
+
+
+def certain_labels(node: Expression, of: Of) -> tuple[np.ndarray, np.ndarray]:
+    """The places of classes, and whether every evaluation has to find them.
+
+    Parameters
+    ----------
+    node : Threshold, FirstWins or Positive
+    of : callable
+        Encloses the scores that it is of.
+
+    Returns
+    -------
+    labels : ndarray of int, shape (n_rows,), or (n_rows, K) for several labels a row
+    certain : ndarray of bool, shape (n_rows,)
+        Whether two evaluations of the scores cannot lie on either side of a tie.
+    """
+    v, e = of(node.of)  # type: ignore[attr-defined]
+    e = np.where(np.isnan(e), np.inf, e)
+    if isinstance(node, answers.Threshold):
+        label = (v[:, 0] >= 0.0 if node.inclusive else v[:, 0] > 0.0).astype(np.intp)
+        exact = (e[:, 0] == 0.0) & np.isfinite(v[:, 0])
+        return label, exact | (np.abs(v[:, 0]) > 2.0 * e[:, 0])
+    if isinstance(node, answers.Positive):
+        return (v > 0.0).astype(np.int64), (np.abs(v) > 2.0 * e).all(axis=1)
+    label = v.argmax(axis=1)
+    rows = np.arange(len(v))
+    with np.errstate(all="ignore"):
+        lead = v[rows, label][:, None] - v
+        reach = 2.0 * (e + e[rows, label][:, None])
+    # Numbers without a rounding error, such as votes, settle ties by their order alone.
+    apart = (lead > reach) | (reach == 0.0)
+    apart[rows, label] = True
+    return label, apart.all(axis=1)

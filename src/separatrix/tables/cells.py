@@ -1,0 +1,211 @@
+"""What the columns of an encoding are, of the cells of a row that a caller gives.
+
+A caller gives numbers, texts and dates. How the texts of a file were read as numbers is known here
+as far as other languages can do it: levels in their order, truth words and levels that are spelled
+in several ways are compared as texts; amounts, durations, shares, lists and coordinates are given
+as the numbers that they were read as.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from separatrix.tables.column_parts import source_of
+from separatrix.tables.date_parts import FIRST_DAY, LAST_DAY, level_numbers, part_of
+from separatrix.tables.features import (
+    Arithmetic,
+    Cell,
+    Compare,
+    Condition,
+    Constant,
+    DatePart,
+    IsLevel,
+    IsMissing,
+    Number,
+    Where,
+)
+from separatrix.tables.table import DEFAULT_MISSING, LevelMatch, number_text, quote, spelled_number
+from separatrix.tables.value_format import ValueFormat, truth_words
+
+__all__ = ["ONE", "ZERO", "Column", "column_of", "divided", "less"]
+
+ZERO, ONE = Constant(0.0), Constant(1.0)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of an encoding.
+
+    Attributes
+    ----------
+    value : Number
+        Its number, or its cell of text.
+    guards : tuple of (Condition, bool)
+        One after the other: whether it has a value where a condition holds, if it holds.
+    spelling : ValueFormat, optional
+        How its texts are read as levels.
+    levels : mapping of str to int
+        The numbers of levels that are parts of dates; empty for texts.
+    """
+
+    value: Number
+    guards: tuple[tuple[Condition, bool], ...]
+    spelling: ValueFormat | None = None
+    levels: Mapping[str, int] = field(default_factory=dict)
+
+    def filled(self, number: Number, otherwise: Number) -> Number:
+        """A number where the column has a value, and another elsewhere."""
+        for condition, there in reversed(self.guards):
+            first, second = (number, otherwise) if there else (otherwise, number)
+            number = Where(condition, first, second)
+        return number
+
+    def indicator(
+        self, levels: Sequence[str], match: LevelMatch, then: Number = ONE, other: Number = ZERO
+    ) -> Number:
+        """A number where the column has one of some levels, and another where it has none."""
+        if self.levels:
+            number = other
+            for level in reversed(levels):
+                equal = Compare("==", self.value, Constant(float(self.levels[level])))
+                number = Where(equal, then, number)
+            return self.filled(number, other)
+        assert isinstance(self.value, Cell)
+        texts = dict.fromkeys(text for level in levels for text in self._texts(level, match))
+        return Where(IsLevel(self.value, tuple(texts)), then, other) if texts else other
+
+    def without_marks(self, match: LevelMatch) -> Column:
+        """A column of texts in which those that files write for a missing value are missing."""
+        if self.levels:
+            return self
+        assert isinstance(self.value, Cell)
+        marks = tuple(mark for mark in DEFAULT_MISSING if match.find(mark) < 0)
+        return Column(self.value, (*self.guards, (IsLevel(self.value, marks), False)))
+
+    def _texts(self, level: str, match: LevelMatch) -> list[str]:
+        """The texts that are compared: a level, and others that are read as it."""
+        others: list[str] = []
+        number = spelled_number(level)
+        if number is not None and not math.isnan(number):
+            others += [number_text(number), repr(number)]
+            if number in (0.0, 1.0):
+                others += _cased("true" if number else "false")
+        if self.spelling is not None:
+            words = truth_words(level) if self.spelling.kind == "truth" else (level,)
+            others += [text for word in words for text in _cased(word)]
+        read = self.spelling.word if self.spelling is not None else str
+        own = match.find(level)
+        return [level, *(text for text in others if match.find(read(text)) == own)]
+
+
+def _cased(word: str) -> list[str]:
+    """A word as it is, and in the three usual cases."""
+    return [word, word.lower(), word.upper(), word.capitalize()]
+
+
+def less(number: Number, value: float) -> Number:
+    """A number less a constant."""
+    return Arithmetic("-", number, Constant(value)) if value else number
+
+
+def divided(number: Number, value: float) -> Number:
+    """A number by a constant."""
+    return number if value == 1.0 else Arithmetic("/", number, Constant(value))
+
+
+def column_of(
+    name: str, kind: str, *, dates: Mapping[str, bool], encoder: Any
+) -> tuple[Column, tuple[str, ...]]:
+    """A column of a fitted encoder, and sentences about how its cells are to be given.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"number", "category", "text"}
+    dates : mapping of str to bool
+        The columns that can be dates, and whether one is known to be.
+    encoder : Encoder
+    """
+    spellings, codes = encoder.spellings_, encoder.placeholders_
+    spelling = spellings.get(name)
+    source = source_of(name, spellings)
+    part = part_of(name)
+    numbers = {} if part is None else level_numbers(part[1])
+    # Months and weekdays are levels, years and hours numbers.
+    is_part = bool(numbers) == (kind == "category")
+    if source is not None and source in spellings and spellings[source].parts:
+        return _apart(name, source, spellings[source], codes.get(name, ()))
+    if part is not None and part[0] in dates and is_part:
+        date = Cell(part[0], "date")
+        guards: list[tuple[Condition, bool]] = [
+            (IsMissing(date, codes.get(part[0], ())), False),
+            (Compare("<", date, Constant(FIRST_DAY)), False),
+            (Compare("<=", date, Constant(LAST_DAY)), True),
+        ]
+        value = DatePart(date, part[1])
+        return _coded(value, guards, codes.get(name, ()), numbers), ()
+    if kind != "number":
+        cell = Cell(name, "text")
+        own = spelling if spelling is not None and spelling.kind in ("truth", "levels") else None
+        return Column(cell, ((IsMissing(cell), False),), own), _of_levels(name, own)
+    if spelling is not None and spelling.kind == "ordered":
+        cell = Cell(name, "text")
+        number: Number = Constant(float(len(spelling.words) - 1))
+        for place, word in reversed([*enumerate(spelling.words[:-1])]):
+            number = Where(IsLevel(cell, (word,)), Constant(float(place)), number)
+        return _coded(number, [(IsLevel(cell, spelling.words), True)], codes.get(name, ())), ()
+    cell = Cell(name, "date" if dates.get(name) else "number")
+    gone = IsMissing(cell, codes.get(name, ()))
+    return Column(cell, ((gone, False),)), _of_numbers(name, spelling)
+
+
+def _coded(
+    value: Number,
+    guards: list[tuple[Condition, bool]],
+    codes: Sequence[float],
+    levels: Mapping[str, int] | None = None,
+) -> Column:
+    """A column of which some numbers stand for missing ones."""
+    guards += [(Compare("==", value, Constant(code)), False) for code in codes]
+    return Column(value, tuple(guards), levels=levels or {})
+
+
+def _apart(
+    name: str, source: str, spelling: ValueFormat, codes: Sequence[float]
+) -> tuple[Column, tuple[str, ...]]:
+    """A column that is a part of another one, and is given by itself."""
+    cell = Cell(name)
+    remark = f"Column {quote(source)} holds {spelling.contents}: give {quote(name)} by itself"
+    if spelling.kind == "list":
+        # A list that is empty has none of its values.
+        value = Where(IsMissing(cell), ZERO, cell)
+        return _coded(value, [], codes), (f"{remark}, 1 where the list has the value and else 0.",)
+    return Column(cell, ((IsMissing(cell, tuple(codes)), False),)), (f"{remark}, as a number.",)
+
+
+def _of_levels(name: str, spelling: ValueFormat | None) -> tuple[str, ...]:
+    """A sentence about the texts of a column that has several spellings of its levels."""
+    if spelling is None:
+        return ()
+    return (
+        f"Column {quote(name)} was read with several spellings of its levels: the usual ones are "
+        "listed, and a text that is not is a level that was not seen in the fit.",
+    )
+
+
+def _of_numbers(name: str, spelling: ValueFormat | None) -> tuple[str, ...]:
+    """A sentence about a column whose numbers were read from texts."""
+    if spelling is None or spelling.kind == "date":
+        return ()
+    what = spelling.contents or "numbers" + (f" in {spelling.unit}" if spelling.unit else "")
+    number = ValueFormat("number", spelling.decimal)
+    example = "1.234,5" if spelling.decimal == "," else "1,234.5"
+    written = f" (1234.5 for {quote(example)})" if number.number(example) == 1234.5 else ""
+    return (
+        f"Column {quote(name)} was read from texts, as {what}: give the number alone"
+        + (written if not spelling.contents else "")
+        + ".",
+    )

@@ -1,0 +1,218 @@
+"""Numbers that are made of the cells of a row: what an encoding computes, one feature at a time.
+
+A cell is a number (NaN where there is none), a text (None where there is none) or a date, in days
+since 1970-01-01. Conditions are true or false and never unknown: a comparison with a missing cell
+is false. The branch of a :class:`Where` that a row does not take may be undefined for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = [
+    "Arithmetic",
+    "Cell",
+    "Compare",
+    "Condition",
+    "Constant",
+    "DatePart",
+    "Feature",
+    "Function",
+    "IsLevel",
+    "IsMissing",
+    "Number",
+    "Power",
+    "Where",
+    "Words",
+    "cells_of",
+    "nodes_of",
+]
+
+
+class Number:
+    """A number that a row has."""
+
+
+class Condition:
+    """A statement that is true or false for a row."""
+
+
+@dataclass(frozen=True)
+class Cell(Number):
+    """The cell of a column.
+
+    Attributes
+    ----------
+    column : str
+        The name of the column, whatever characters it has.
+    kind : {"number", "text", "date"}
+        Of a text only conditions and words are made.
+    """
+
+    column: str
+    kind: str = "number"
+
+
+@dataclass(frozen=True)
+class Constant(Number):
+    """A finite number; or NaN, where there is none and the row is to have no answer."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Arithmetic(Number):
+    """``left + right`` and the like, rounded once.
+
+    Attributes
+    ----------
+    operator : {"+", "-", "*", "/"}
+    left, right : Number
+    """
+
+    operator: str
+    left: Number
+    right: Number
+
+
+@dataclass(frozen=True)
+class Power(Number):
+    """A number to a whole power from 2, by repeated products."""
+
+    base: Number
+    exponent: int
+
+
+@dataclass(frozen=True)
+class Function(Number):
+    """A function of one number.
+
+    Attributes
+    ----------
+    name : {"log", "log1p", "floor", "absolute"}
+    of : Number
+    """
+
+    name: str
+    of: Number
+
+
+@dataclass(frozen=True)
+class DatePart(Number):
+    """The year, month (1 to 12), weekday (1 Monday to 7 Sunday) or hour of a date.
+
+    Attributes
+    ----------
+    cell : Cell
+        Of kind ``"date"``, between the years 1 and 9999.
+    part : {"year", "month", "weekday", "hour"}
+    """
+
+    cell: Cell
+    part: str
+
+
+@dataclass(frozen=True)
+class Where(Number):
+    """One number where a condition is true, and another elsewhere."""
+
+    condition: Condition
+    then: Number
+    otherwise: Number
+
+
+@dataclass(frozen=True)
+class IsMissing(Condition):
+    """Whether there is nothing in a cell, or a number that stands for nothing.
+
+    Attributes
+    ----------
+    cell : Cell
+    placeholders : tuple of float
+        Numbers (days of dates) that are read as missing.
+    """
+
+    cell: Cell
+    placeholders: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class IsLevel(Condition):
+    """Whether the text of a cell is one of some texts, character by character.
+
+    Attributes
+    ----------
+    cell : Cell
+        Of kind ``"text"``.
+    levels : tuple of str
+    """
+
+    cell: Cell
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Compare(Condition):
+    """A comparison of two numbers; false where either is missing.
+
+    Attributes
+    ----------
+    operator : {"<", "<=", "=="}
+    left, right : Number
+    """
+
+    operator: str
+    left: Number
+    right: Number
+
+
+@dataclass(frozen=True)
+class Words:
+    """The weights of words in the text of a cell, one number for each word.
+
+    Attributes
+    ----------
+    cell : Cell
+        Of kind ``"text"``; a missing one has no words.
+    words : tuple of str
+    weights : tuple of float
+        The inverse document frequency of each.
+    options : dict
+        As an encoder keeps them: ``lowercase``, ``token_pattern``, ``ngram_range``,
+        ``sublinear_tf``, ``norm``, ``binary``, ``strip_accents``, ``stop_words``.
+    """
+
+    cell: Cell
+    words: tuple[str, ...]
+    weights: tuple[float, ...]
+    options: dict[str, Any] = field(default_factory=dict, hash=False)
+
+
+Feature = Number | Words
+"""What the matrix has a column of, or for words several."""
+
+
+def nodes_of(node: Feature | Condition) -> Iterator[Feature | Condition]:
+    """Yield a number, a condition or words, and all that it is made of, as often as it is used."""
+    yield node
+    for each in dataclasses.fields(node):  # type: ignore[arg-type]
+        own = getattr(node, each.name)
+        if isinstance(own, (Number, Condition)):
+            yield from nodes_of(own)
+
+
+def cells_of(node: Feature | Condition) -> Iterator[Cell]:
+    """Yield the cells that a number, a condition or words are made of, each as often as it is used.
+
+    Examples
+    --------
+    >>> from separatrix.tables.features import Cell, Compare, Constant, Where, cells_of
+    >>> age = Cell("age")
+    >>> adult = Where(Compare("<", age, Constant(18.0)), Constant(0.0), Constant(1.0))
+    >>> [cell.column for cell in cells_of(adult)]
+    ['age']
+    """
+    return (one for one in nodes_of(node) if isinstance(one, Cell))
