@@ -63,6 +63,8 @@ class Dialect:
         The form of a table that is written out.
     name_bytes, columns : int
         The longest name, and the largest number of columns of a row.
+    names : str
+        A regular expression of the names that columns of a result can have.
     folds : bool
         Whether names that differ in case alone are the same even in quotes.
     words : str
@@ -98,6 +100,7 @@ class Dialect:
     values: str = "named"
     name_bytes: int = 63
     columns: int = 1500
+    names: str = ".*"
     folds: bool = False
     words: str = ""
 
@@ -237,7 +240,8 @@ DIALECTS = {
                 "CASE WHEN pg_typeof({0}) NOT IN"
                 " ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)"
                 "\n      OR CAST({0} AS text) ~"
-                f"\n      '^{_NUMERAL}$'"
+                # A larger exponent is an error.
+                f"\n      '^{_NUMERAL.replace('{1,3}', '{1,2}')}$'"
                 "\n      THEN nullif(CAST({0} AS float8), 'NaN'::float8) END"
             ),
             text='CAST({0} AS text) COLLATE "C"',
@@ -279,6 +283,7 @@ DIALECTS = {
             whole_row="sx_row.*",
             values="unnested",
             name_bytes=300,
+            names="[A-Za-z0-9_]*",
             columns=8000,
             folds=True,
         ),

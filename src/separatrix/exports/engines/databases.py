@@ -1,4 +1,4 @@
-"""Databases that run queries here: DuckDB and SQLite in this process, PostgreSQL without a server."""
+"""Databases that run queries here: DuckDB, SQLite, and PostgreSQL without a server."""
 
 from __future__ import annotations
 
