@@ -7,6 +7,7 @@
 ``python -m benchmarks ablation`` times fits with each trick of the solvers and without it.
 ``python -m benchmarks kernels`` fits kernel machines to tables that are drawn, beside LIBSVM.
 ``python -m benchmarks snapshot`` writes down what users meet, to compare with after a change.
+``python -m benchmarks exporters`` runs what libraries make of scikit-learn's models elsewhere.
 ``python -m benchmarks studio`` times a frame of dragging a point, through a real browser.
 """
 
@@ -26,6 +27,7 @@ from benchmarks import (
     ablation,
     auto,
     drawn_kernels,
+    exporters,
     kernel_machines,
     report,
     small,
@@ -98,6 +100,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return drawn_kernels.main(words[1:])
     if words[:1] == ["snapshot"]:
         return snapshot.main(words[1:])
+    if words[:1] == ["exporters"]:
+        return exporters.main(words[1:])
     if words[:1] == ["studio"]:
         return studio.main(words[1:])
     args = _parser().parse_args(words)

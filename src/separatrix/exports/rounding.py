@@ -490,6 +490,19 @@ def _(node: scores.Votes, of: Of) -> Enclosed:
 
 
 @_enclose.register
+def _(node: scores.Wins, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    sure = (np.abs(v) > e).all(axis=1, keepdims=True)
+    values = scores.wins(v, node.n_classes)
+    return Enclosed(values, np.where(sure, 0.0, np.inf) + 0.0 * values)
+
+
+@_enclose.register
+def _(node: scores.Stacked, of: Of) -> Enclosed:
+    return Enclosed(*(np.hstack(part) for part in zip(*map(of, node.of), strict=True)))
+
+
+@_enclose.register
 def _(node: answers.Scaled, of: Of) -> Enclosed:
     v, e = of(node.of)
     values = np.clip(node.slope * v + node.offset, -1e300, 1e300)

@@ -24,19 +24,32 @@ from separatrix.expressions.answers import (
     Softmax,
     Threshold,
 )
-from separatrix.expressions.base import Expression, Features, evaluated
+from separatrix.expressions.base import Evaluation, Expression, Features, evaluated
 from separatrix.expressions.prediction import Prediction
-from separatrix.expressions.scores import Affine, Difference, KernelSum, Monomials, Quadratic, Votes
+from separatrix.expressions.scores import (
+    Affine,
+    Difference,
+    Fourier,
+    KernelSum,
+    Monomials,
+    Quadratic,
+    Shifted,
+    Stacked,
+    Votes,
+    Wins,
+)
 
 __all__ = [
     "Affine",
     "Clipped",
     "Consistent",
     "Difference",
+    "Evaluation",
     "Exp",
     "Expression",
     "Features",
     "FirstWins",
+    "Fourier",
     "Interpolate",
     "KernelSum",
     "Leads",
@@ -48,9 +61,12 @@ __all__ = [
     "Prediction",
     "Quadratic",
     "Scaled",
+    "Shifted",
     "Sigmoid",
     "Softmax",
+    "Stacked",
     "Threshold",
     "Votes",
+    "Wins",
     "evaluated",
 ]

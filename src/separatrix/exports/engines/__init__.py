@@ -8,7 +8,14 @@ __all__ = ["of_language"]
 
 
 def of_language(language: str, dialect: str | None = None) -> list[Any]:
-    """The engines of a language, those that are not installed here included."""
+    """The engines of a language, those that are not installed here included.
+
+    Examples
+    --------
+    >>> from separatrix.exports.engines import of_language
+    >>> [engine.name for engine in of_language("c")]
+    ['gcc -std=c99 -O2', 'gcc -O2 -march=haswell', 'g++ -std=c++11 -O2']
+    """
     if language == "sql":
         from separatrix.exports.engines.databases import ENGINES
 
@@ -17,4 +24,6 @@ def of_language(language: str, dialect: str | None = None) -> list[Any]:
         from separatrix.exports.engines.onnx_runtime import OnnxRuntime
 
         return [OnnxRuntime()]
-    return []
+    from separatrix.exports.engines.processes import ENGINES as PROCESSES
+
+    return [*PROCESSES.get(language, [])]
