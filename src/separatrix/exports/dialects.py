@@ -18,7 +18,7 @@ _ORDINARY = 1e-15, 1e15
 # A literal or a comment that holds one of these would go over the end of its line.
 _CONTROL = re.compile("([\x01-\x1f\x7f-\x9f\u2028\u2029])")
 # What a text has to look like to be a number: engines by themselves take '1_000' or '' for one.
-_NUMERAL = "[ ]*[+-]?([0-9]{{1,50}}[.]?[0-9]{{0,50}}|[.][0-9]{{1,50}})([eE][+-]?[0-9]{{1,2}})?[ ]*"
+_NUMERAL = "[ ]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{{1,3}})?[ ]*"
 _DOUBLED = (("'", "''"),)
 _BACKSLASH = ("\\", "\\\\")
 
@@ -219,8 +219,9 @@ DIALECTS = {
             name="duckdb",
             title="DuckDB",
             number=(
-                "CASE WHEN typeof({0}) <> 'VARCHAR' OR regexp_full_match(CAST({0} AS VARCHAR),"
-                f"\n      '{_NUMERAL}')"
+                "CASE WHEN typeof({0}) <> 'VARCHAR'"
+                "\n      OR regexp_full_match(CAST({0} AS VARCHAR),"
+                f"\n        '{_NUMERAL}')"
                 "\n      THEN nullif(TRY_CAST({0} AS DOUBLE), 'NaN'::DOUBLE) END"
             ),
             text="CAST({0} AS VARCHAR) COLLATE C",
@@ -240,8 +241,8 @@ DIALECTS = {
                 "CASE WHEN pg_typeof({0}) NOT IN"
                 " ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)"
                 "\n      OR CAST({0} AS text) ~"
-                # A larger exponent is an error.
-                f"\n      '^{_NUMERAL.replace('{1,3}', '{1,2}')}$'"
+                # More digits can be an error.
+                f"\n      '^{_NUMERAL.replace(']+', ']{{1,99}}').replace('{1,3}', '{1,2}')}$'"
                 "\n      THEN nullif(CAST({0} AS float8), 'NaN'::float8) END"
             ),
             text='CAST({0} AS text) COLLATE "C"',
@@ -291,8 +292,9 @@ DIALECTS = {
             name="snowflake",
             title="Snowflake",
             number=(
-                "CASE WHEN TYPEOF(TO_VARIANT({0})) <> 'VARCHAR' OR REGEXP_LIKE(TO_VARCHAR({0}),"
-                f"\n      '{_NUMERAL}')"
+                "CASE WHEN TYPEOF(TO_VARIANT({0})) <> 'VARCHAR'"
+                "\n      OR REGEXP_LIKE(TO_VARCHAR({0}),"
+                f"\n        '{_NUMERAL}')"
                 "\n      THEN NULLIF(CAST({0} AS DOUBLE), 'NaN'::DOUBLE) END"
             ),
             text="TO_VARCHAR({0})",

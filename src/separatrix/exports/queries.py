@@ -32,8 +32,8 @@ MOST_VALUES = 20_000
 
 _MOST = float(np.finfo(np.float64).max)
 _SMALLEST = 2.0**-1074
-# Beyond these the exponential function leaves the normal float64.
-_LEAST_EXPONENT, _LARGEST_EXPONENT = -708.0, 709.0
+# Beyond these the exponential function leaves the range of float64, with some room for a quotient.
+_LEAST_EXPONENT, _LARGEST_EXPONENT = -741.0, 709.0
 # Below its exponential a value of a kernel is nothing beside others, and can still be multiplied.
 _LEAST_KERNEL = -600.0
 # The square of a smaller number may leave the range.
@@ -164,6 +164,12 @@ class Query:
     def _at_least(self, own: str, least: float) -> str:
         return f"CASE WHEN abs({own}) < {self.number(least)} THEN {self.number(0)} ELSE {own} END"
 
+    def _less(self, own: str, shift: float) -> str:
+        return f"({own} - {self.number(shift)})" if shift else own
+
+    def _times(self, own: str, factor: float) -> str:
+        return f"{own} * {self.number(factor)}" if factor != 1.0 else own
+
     def exp_of_negative(self, size: str, least: float = _LEAST_EXPONENT) -> str:
         """``exp(-size)`` of what is not negative, and 0 below what engines refuse."""
         most = self.number(-least)
@@ -172,7 +178,7 @@ class Query:
     def log1p(self, own: str) -> str:
         """``log(1 + x)`` by Kahan: what ``1 + x`` rounds off is made good by the quotient."""
         one = self.number(1)
-        log = f"{self.dialect.log.format(f'{one} + {own}')} * {own} / ({one} + {own} - {one})"
+        log = f"{self.dialect.log.format(f'{one} + {own}')} * ({own} / ({one} + {own} - {one}))"
         return f"CASE WHEN {one} + {own} = {one} THEN {own} ELSE {log} END"
 
     def selected(self, items: Sequence[str]) -> str:
@@ -270,19 +276,19 @@ class Query:
         inputs, basis = self._without_words(node.of, "polynomial"), node.basis
         top = basis.powers.max(axis=0, initial=0)
         used = np.flatnonzero(top).tolist()
-        steps = [
-            f"({inputs[j]} - {self.number(basis.centre[j])}) * {self.number(basis.scale[j])}"
-            for j in used
-        ]
+        steps = [self._times(self._less(inputs[j], basis.centre[j]), basis.scale[j]) for j in used]
         scaled = dict(zip(used, self.stage("scaled", self.usable(node.of, steps)), strict=True))
         powers = {(j, 0): self.number(1) for j in used}
         for k in range(int(top.max(initial=0))):
             degree = [j for j in used if top[j] > k]
             found = []
             for j in degree:
-                a, b, s = (self.number(x) for x in basis.recurrence[j, k])
-                before = f" - {b} * {powers[j, k - 1]}" if k else ""
-                found.append(f"(({scaled[j]} - {a}) * {powers[j, k]}{before}) * {s}")
+                a, b, s = basis.recurrence[j, k].tolist()
+                own = self._less(scaled[j], a)
+                if k:
+                    own = f"{own} * {powers[j, k]}"
+                    own = f"({own} - {self.number(b)} * {powers[j, k - 1]})" if b else own
+                found.append(self._times(own, s))
             names = self.stage("power", found)
             powers |= {(j, k + 1): name for j, name in zip(degree, names, strict=True)}
         terms = [
@@ -338,13 +344,13 @@ class Query:
 
     @_columns.register
     def _(self, node: answers.Scaled) -> list[str]:
-        most = 1e300 / max(abs(node.slope), 1e-300)
-        held = self.tame(
-            self.stage("held", (self.between(x, -most, most) for x in self.of(node.of)))
-        )
+        own = self.of(node.of)
+        if node.slope == 1.0 and not node.offset:
+            return own
+        most = 1e300 / max(abs(node.slope), 1.0)
+        held = self.tame(self.stage("held", [self.between(x, -most, most) for x in own]))
         slope, offset = self.number(node.slope), self.number(node.offset)
-        lines = self.stage("line", [f"{slope} * {own} + {offset}" for own in held])
-        return self.stage("scaled", [self.between(own, -1e300, 1e300) for own in lines])
+        return self.stage("scaled", [f"{slope} * {x} + {offset}" for x in held])
 
     @_columns.register
     def _(self, node: answers.Exp) -> list[str]:
@@ -403,15 +409,21 @@ class Query:
 
     @_columns.register
     def _(self, node: answers.Sigmoid) -> list[str]:
-        (held,) = self.stage("held", [self.between(*self.of(node.of), -700.0, 700.0)])
-        one = self.number(1)
-        return self.stage("probability", [f"{one} / ({one} + exp({s}{held}))" for s in ("", "-")])
+        (own,), one = self.of(node.of), self.number(1)
+        (small,) = self.stage("small", [self.exp_of_negative(f"abs({own})")])
+        near, far = f"{one} / ({one} + {small})", f"{small} / ({one} + {small})"
+        sides = (far, near), (near, far)
+        return self.stage(
+            "probability", [f"CASE WHEN {own} >= 0 THEN {a} ELSE {b} END" for a, b in sides]
+        )
 
     @_columns.register
     def _(self, node: answers.Softmax) -> list[str]:
         best = self.best(node.of)
         behind = self.stage("behind", [f"{best} - {own}" for own in self.of(node.of)])
-        powers = self.stage("exponential", map(self.exp_of_negative, behind))
+        # What is left of a share is no less than the smallest number.
+        least = _LEAST_EXPONENT + math.log(len(behind))
+        powers = self.stage("exponential", [self.exp_of_negative(x, least) for x in behind])
         (total,) = self.stage("total", [_sum(powers)])
         return self.stage("probability", [f"{own} / {total}" for own in powers])
 
@@ -564,8 +576,9 @@ def _is_constant(own: Number) -> bool:
 
 def _is_shifted(own: Number) -> bool:
     """Whether it is a number less a constant: nothing, or no smaller than a unit of that."""
-    shifted = isinstance(own, features.Arithmetic) and own.operator in "+-"
-    return shifted and isinstance(own.right, features.Constant) and abs(own.right.value) > 1e-200
+    if not isinstance(own, features.Arithmetic) or own.operator not in "+-":
+        return False
+    return isinstance(own.right, features.Constant) and abs(own.right.value) > 1e-200
 
 
 def _whitening(factor: Any) -> np.ndarray:
@@ -590,7 +603,8 @@ def _limits(prediction: Any, d: int, strict: bool) -> tuple[np.ndarray, np.ndarr
             most = np.minimum(most, 10.0 ** (305.0 / degree) / factor)
             floor = np.full(d, 10.0 ** (-280.0 / max(degree, 2)))
         least = np.maximum(least, floor * strict)
-    return least, most
+    # Powers of ten are easier to read.
+    return least, 10.0 ** np.floor(np.log10(most))
 
 
 def _nodes(prediction: Any) -> Iterator[Expression]:
@@ -673,7 +687,8 @@ def _kernel(query: Query, kernel: Any, inputs: list[str], v: list[str]) -> tuple
             inputs = [query.between(x, -1.0 / _TAME, 1.0 / _TAME) for x in inputs]
         steps = [f"({x} - {z})" for x, z in zip(inputs, v, strict=True)]
         squares = _sum([f"{step} * {step}" for step in steps])
-        value = query.exp_of_negative("inner_value", _LEAST_KERNEL)
+        least = _LEAST_KERNEL if query.dialect.strict else _LEAST_EXPONENT
+        value = query.exp_of_negative("inner_value", least)
         return f"{query.number(kernel.gamma)} * ({squares})", value
     products = _sum([f"{x} * {z}" for x, z in zip(inputs, v, strict=True)])
     if isinstance(kernel, kernels.LinearKernel):

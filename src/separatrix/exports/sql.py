@@ -91,8 +91,9 @@ def printed(
     comments = "\n".join(f"-- {line}".rstrip() for line in wrapped)
     return (
         f"{comments}\n{query.selected([*query.row, *answers])}{_END}"
-        f"{_PROOF}{plain_line(heading.name)}: the worst difference from the golden rows below, as\n"
-        "-- a share of the bound on it, which is to be at most 1, and how many labels are wrong.\n"
+        f"{_PROOF}{plain_line(heading.name)}: the answers for the golden rows below.\n"
+        "-- worst_share is the largest difference from what the model answers, as a share of the\n"
+        "-- bound on it: it is to be at most 1, and no label is to be wrong.\n"
         f"{_proof(program, sample, own)};\n"
     )
 
@@ -213,7 +214,7 @@ def _proof(program: Program, sample: Sample, dialect: Dialect) -> str:
             _cell(dialect, cell, value)
             for cell, value in zip(program.cells, sample.cells(program, i), strict=True)
         ]
-        numbers = [number(x) for x in (*wanted[i], *np.nan_to_num(bounds[i], posinf=1e290))]
+        numbers = [number(x) for x in (*wanted[i], *np.minimum(np.nan_to_num(bounds[i]), 1e290))]
         decided = [str(own if sample.decided[i] else -1) for own in labels[i]]
         rows.append([*cells, *numbers, *decided])
     n, n_labels = wanted.shape[1], labels.shape[1]
