@@ -498,6 +498,12 @@ def _(node: scores.Wins, of: Of) -> Enclosed:
 
 
 @_enclose.register
+def _(node: answers.Positive, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    return Enclosed((v > 0.0).astype(np.float64), np.where((np.abs(v) > e) | (e == 0.0), 0.0, 1.0))
+
+
+@_enclose.register
 def _(node: scores.Stacked, of: Of) -> Enclosed:
     return Enclosed(*(np.hstack(part) for part in zip(*map(of, node.of), strict=True)))
 
@@ -650,6 +656,7 @@ def certain_labels(node: Expression, of: Of) -> tuple[np.ndarray, np.ndarray]:
     with np.errstate(all="ignore"):
         lead = v[rows, label][:, None] - v
         reach = 2.0 * (e + e[rows, label][:, None])
-    apart = lead > reach
+    # Numbers without a rounding error, such as votes, settle ties by their order alone.
+    apart = (lead > reach) | (reach == 0.0)
     apart[rows, label] = True
     return label, apart.all(axis=1)
