@@ -153,7 +153,7 @@ def sample_of(reference: Reference, rows: Rows, precision: Precision = DOUBLE) -
             if trees.label is not None:
                 certain = certain_labels(trees.label, lambda node: enclosed(node, finite))[1]
             large = [np.abs(own.values) >= precise.largest for own in (finite, found)]
-            beyond = np.hstack(large).any(axis=1)
+            beyond = np.asarray(np.hstack(large).any(axis=1))
             errors = np.where(beyond[:, None], np.inf, found.errors)
             shares = None if shares is None else np.where(beyond[:, None], np.inf, shares)
         return errors, shares, certain & ~beyond
