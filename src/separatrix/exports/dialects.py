@@ -18,9 +18,7 @@ _ORDINARY = 1e-15, 1e15
 # A literal or a comment that holds one of these would go over the end of its line.
 _CONTROL = re.compile("([\x01-\x1f\x7f-\x9f\u2028\u2029])")
 # What a text has to look like to be a number: engines by themselves take '1_000' or '' for one.
-_NUMERAL = (
-    "[ ]*[+-]?([0-9]{{1,50}}[.]?[0-9]{{0,50}}|[.][0-9]{{1,50}})([eE][+-]?[0-9]{{1,2}})?[ ]*"
-)
+_NUMERAL = "[ ]*[+-]?([0-9]{{1,50}}[.]?[0-9]{{0,50}}|[.][0-9]{{1,50}})([eE][+-]?[0-9]{{1,2}})?[ ]*"
 _DOUBLED = (("'", "''"),)
 _BACKSLASH = ("\\", "\\\\")
 

@@ -101,7 +101,7 @@ def printed(
 def statements(text: str) -> tuple[str, str]:
     """The two queries of a printed text: of the table, and of the proof."""
     # Not by a search alone: a name or a literal may hold the same words.
-    for found in re.finditer(r'''"[^"]*"|'[^']*'|--[^\n]*''', text):
+    for found in re.finditer(r""""[^"]*"|'[^']*'|--[^\n]*""", text):
         if found[0].startswith(_PROOF) and text[: found.start()].endswith(_END):
             return text[: found.start()].removesuffix(_END), text[found.start() :].rstrip(";\n")
     raise ValueError("The text has no proof of its own.")
@@ -360,7 +360,9 @@ class _Query:
             if not _is_constant(own):
                 if least[place] > 0.0:
                     bound = self.number(least[place])
-                    text = f"CASE WHEN abs({text}) < {bound} THEN {self.number(0.0)} ELSE {text} END"
+                    text = (
+                        f"CASE WHEN abs({text}) < {bound} THEN {self.number(0.0)} ELSE {text} END"
+                    )
                 checks.append((len(found), most[place]))
             found.append(text)
             remarks.append(plain_line(next(names, "")))
@@ -509,7 +511,9 @@ class _Query:
     def _(self, node: answers.Threshold) -> list[str]:
         (score,) = self.of(node.of)
         above, below = (">=", "<") if node.inclusive else (">", "<=")
-        return self.stage("label", [f"CASE WHEN {score} {above} 0 THEN 1 WHEN {score} {below} 0 THEN 0 END"])
+        return self.stage(
+            "label", [f"CASE WHEN {score} {above} 0 THEN 1 WHEN {score} {below} 0 THEN 0 END"]
+        )
 
     @_columns.register
     def _(self, node: answers.FirstWins) -> list[str]:
@@ -605,10 +609,7 @@ class _Query:
         half, one = self.number(0.5), self.number(1.0)
         return self.stage(
             "clipped",
-            [
-                f"{half} * ({_between(self, own, -1.0, 1.0)} + {one})"
-                for own in self.of(node.of)
-            ],
+            [f"{half} * ({_between(self, own, -1.0, 1.0)} + {one})" for own in self.of(node.of)],
         )
 
     @_columns.register
@@ -950,7 +951,9 @@ def _kernel_sums(query: _Query, node: scores.KernelSum, inputs: list[str]) -> li
         "pair",
         f"  SELECT {own},\n    {first} AS inner_value\n  FROM {distinct} AS p CROSS JOIN {table} AS v",
     )
-    value = query.part("value", f"  SELECT {points}, {', '.join(w)},\n    {then} AS kernel_value\n  FROM {pair}")
+    value = query.part(
+        "value", f"  SELECT {points}, {', '.join(w)},\n    {then} AS kernel_value\n  FROM {pair}"
+    )
     sums = [f"kernel_{k}" for k in range(1, len(w) + 1)]
     added = ", ".join(
         f"sum({weight} * kernel_value) AS {name}" for weight, name in zip(w, sums, strict=True)
@@ -999,8 +1002,7 @@ def _joined_words(query: _Query, words: Words, cell: str, weights: np.ndarray) -
     )
     split = query.part(
         "split",
-        f"  SELECT own_text, {dialect.words.format(text)} AS all_words\n"
-        f"  FROM {texts}",
+        f"  SELECT own_text, {dialect.words.format(text)} AS all_words\n  FROM {texts}",
     )
     listed = "all_words"
     if pairs:

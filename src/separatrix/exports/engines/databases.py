@@ -63,7 +63,9 @@ class Database(ABC):
         if n_labels == 1:
             labels = np.array([_place(row[0], prediction.classes) for row in own], dtype=int)
         elif n_labels:
-            several = [[-1 if cell is None else int(cell) for cell in row[:n_labels]] for row in own]
+            several = [
+                [-1 if cell is None else int(cell) for cell in row[:n_labels]] for row in own
+            ]
             labels = np.array(several, dtype=int)
         return Answers(
             numbers[:, :n_scores], labels, numbers[:, n_scores:] if n_probabilities else None
