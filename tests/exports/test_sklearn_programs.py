@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from itertools import compress
 from typing import Any
 
@@ -25,6 +26,8 @@ from exports.row_reference import matrix
 from separatrix.data.design import as_design
 from separatrix.exports.artefacts import Unprintable
 from separatrix.exports.programs import program_of
+from separatrix.exports.proof import Reference, sample_of, worst_share
+from separatrix.exports.sklearn_programs import answers_of
 from separatrix.expressions import evaluated
 
 
@@ -212,3 +215,48 @@ def test_names_are_those_of_the_caller() -> None:
     )
     assert [cell.column for cell in program.cells] == ["a;", "b", "c", "d"]
     assert_allclose(program.prediction.scores.weights.shape, (1, 4))
+
+
+@pytest.mark.parametrize("name", ["logistic", "l1", "lda", "qda", "svc linear ovo", "calibrated"])
+def test_hostile_rows_are_within_the_bounds(name: str) -> None:
+    X, codes, _ = cases.numbers(n_classes=2)
+    model = make_pipeline(StandardScaler(), cases.CLASSIFIERS[name]()).fit(X, codes)
+    program = program_of(model)
+    predicted = partial(answers_of, model, program)
+    reference = Reference(program, predicted, predicted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sample = sample_of(reference, reference.hostile())
+    rows = [
+        dict(zip(sample.rows, cells, strict=True))
+        for cells in zip(*sample.rows.values(), strict=True)
+    ]
+    found = matrix(program.features, rows)
+    there = np.isfinite(found).all(axis=1)
+    assert there.tolist() == (sample.expected.labels >= 0).tolist()
+    design, own, expected = as_design(found[there]), program.prediction, sample.expected
+    labels, decided = evaluated(own.label, design), sample.decided[there]
+    assert (labels == expected.labels[there])[decided].all() and decided.sum() > 100
+    pairs = [(own.scores, expected.scores, sample.score_bounds)]
+    if own.probabilities is not None:
+        pairs.append((own.probabilities, expected.probabilities, sample.probability_bounds))
+    for node, theirs_, bounds in pairs:
+        worst, beyond = worst_share(evaluated(node, design), theirs_[there], bounds[there])
+        assert worst <= 1.0 and not beyond.any()
+
+
+@pytest.mark.parametrize("name", ["svc rbf", "svc linear ovo", "isotonic", "qda", "sgd hinge"])
+def test_answers_are_those_of_the_pipeline(name: str) -> None:
+    X, codes, _ = cases.numbers()
+    model = make_pipeline(StandardScaler(), cases.CLASSIFIERS[name]()).fit(X, codes)
+    program = program_of(model)
+    rows = {f"x{j}": X[:, j].tolist() for j in range(4)}
+    found, design = (
+        answers_of(model, program, rows),
+        as_design(matrix(program.features, cells_of_rows(X))),
+    )
+    own = program.prediction
+    assert found.labels.tolist() == model.predict(X).tolist()
+    assert_allclose(found.scores, evaluated(own.scores, design), rtol=1e-11, atol=1e-12)
+    if own.probabilities is not None:
+        assert_allclose(found.probabilities, evaluated(own.probabilities, design), atol=1e-12)

@@ -14,12 +14,15 @@ import numpy as np
 from separatrix.exceptions import DataError
 from separatrix.exports import engines
 from separatrix.exports.artefacts import Answers, Heading, Sample
+from separatrix.exports.programs import program_of
 from separatrix.exports.proof import EngineProof, Reference, golden, prove, sample_of
 from separatrix.exports.rounding import DOUBLE, SINGLE
 from separatrix.exports.samples import Rows, joined_rows
+from separatrix.exports.sklearn_programs import answers_of, input_names
 from separatrix.expressions import Affine, Prediction, Threshold
 from separatrix.expressions.features import Program
 from separatrix.persistence.model_file import StoredModel, load_model, write_atomically
+from separatrix.tables.column_parts import source_of
 from separatrix.tables.table import Table, masked, missing_mask, number_column
 
 __all__ = ["LANGUAGES", "Artefact", "Language", "export"]
@@ -171,7 +174,8 @@ def export(
     own = golden(reference, reference.hostile(), precision)
     options: dict[str, Any] = {}
     if to == "sql":
-        options = {"dialect": dialect, "table": table, "keep": keep}
+        options = {"dialect": dialect, "keep": keep}
+        options |= {} if table is None else {"table": table}
     elif float32:
         options = {"float32": True}
     printer = import_module(f"separatrix.exports.{language.module}")
@@ -181,7 +185,13 @@ def export(
     if check is not None:
         rows = joined_rows(reference.program, _cells(reference.program, check), rows)
     sample = sample_of(reference, rows, precision)
-    proofs, absent = _proved(to, dialect, content, reference.program, sample)
+    if table is not None or keep is not None:
+        # The engines have a table of their own.
+        options |= {"table": None, "keep": None}
+        run = printer.printed(reference.program, heading, own, **options)
+    else:
+        run = content
+    proofs, absent = _proved(to, dialect, run, reference.program, sample)
     return Artefact(to, dialect, content, proofs, absent, reference.program.remarks)
 
 
@@ -240,13 +250,10 @@ class _Source:
 
     def reference(self) -> Reference:
         """The program of the model, and the model's own answers."""
-        from separatrix.exports.programs import program_of
-
         program = program_of(self.model, self.encoder)
         decided = _with_threshold(program.prediction, self.provenance, self.model)
         program = replace(program, prediction=decided)
         if not hasattr(self.model, "_prediction"):
-            from separatrix.exports.sklearn_programs import answers_of
 
             def predicted(rows: Rows) -> Answers:
                 return answers_of(self.model, program, rows)
@@ -255,15 +262,17 @@ class _Source:
         return Reference(program, lambda rows: self._encoded(program, rows))
 
     def _encoded(self, program: Program, rows: Rows) -> Any:
+        matrix = self._whole(program, rows)
+        return matrix if program.kept is None else matrix[:, program.kept]
+
+    def _whole(self, program: Program, rows: Rows) -> Any:
+        """The matrix of the model, with the columns that have no weight."""
         if self.encoder is not None:
             return self.encoder.transform(_table(program, self.encoder, rows))
-        names = [cell.column for cell in program.cells]
-        columns = {name: np.asarray(rows[name], dtype=np.float64) for name in names}
         # Columns of weight zero are not read, and may hold anything.
-        every = getattr(self.model, "feature_names_in_", None)
-        every = [f"x{j}" for j in range(self.model.n_features_in_)] if every is None else every
-        n = len(columns[names[0]]) if names else 0
-        return np.column_stack([columns.get(str(one), np.zeros(n)) for one in every])
+        nothing = np.zeros(len(rows[program.cells[0].column]))
+        names = input_names([], self.model)
+        return np.column_stack([np.asarray(rows.get(n, nothing), dtype=float) for n in names])
 
 
 def _with_threshold(
@@ -307,6 +316,13 @@ def _table(program: Program, encoder: Any, rows: Rows) -> Table:
             columns[cell.column] = number_column(numbers, np.isnan(numbers))
             kinds[cell.column] = "number"
             dates += [cell.column] if cell.kind == "date" else []
+    # Columns that have no weight, and those that are given by their parts, may be missing.
+    for name in encoder.kinds_:
+        source = source_of(name, encoder.spellings_) or name
+        if source not in columns:
+            gone = np.ones(n, dtype=bool)
+            columns[source] = masked(np.full(n, "", dtype=object), gone)
+            kinds[source] = "category"
     return Table(tuple(columns), columns, kinds, n, "the sample", dates=frozenset(dates))
 
 

@@ -329,6 +329,20 @@ def _(node: scores.Votes, graph: _Graph) -> str:
 
 
 @_tree.register
+def _(node: scores.Wins, graph: _Graph) -> str:
+    k = node.n_classes
+    first, second = np.triu_indices(k, 1)
+    one = np.eye(k)
+    won = graph.cast(graph.add("Greater", graph.of(node.of), graph.constant([[0.0]])))
+    return _affine(graph, won, (one[first] - one[second]).T, one[second].sum(axis=0))
+
+
+@_tree.register
+def _(node: scores.Stacked, graph: _Graph) -> str:
+    return graph.add("Concat", *map(graph.of, node.of), axis=1)
+
+
+@_tree.register
 def _(node: answers.Threshold, graph: _Graph) -> str:
     of, zero = graph.of(node.of), graph.constant([[0.0]])
     above = graph.add("Greater", graph.part(of, [0]), zero)

@@ -65,10 +65,11 @@ def commented(lines: Iterable[str], mark: str) -> str:
 
 def answered(program: Program, nothing: str) -> list[str]:
     """What an artefact answers for cells that the fit did not have, a sentence each."""
+    texts = any(cell.kind == "text" for cell in program.cells)
     return [
-        f"A row gets no answer ({nothing}) where a feature is missing, NaN or infinite.",
-        "A text that the fit did not have is none of the levels below; a missing cell is read as "
-        "the features state.",
+        f"A row gets no answer ({nothing}) where a feature is missing, NaN or infinite; a missing "
+        "cell is read as the features below state.",
+        *["A text that the fit did not have is none of the levels below."] * texts,
         *program.remarks,
     ]
 
@@ -600,10 +601,9 @@ class Code:
         )
 
     def _scaled(self, node: answers.Scaled, name: str) -> str:
-        slope, offset = self.number(node.slope), self.number(node.offset)
-        return self._each(
-            node, name, lambda s, k: self.clip(f"{slope} * {s} + {offset}", -1e300, 1e300)
-        )
+        slope = "" if node.slope == 1.0 else f"{self.number(node.slope)} * "
+        offset = f" + {self.number(node.offset)}" if node.offset else ""
+        return self._each(node, name, lambda s, k: self.clip(f"{slope}{s}{offset}", -1e300, 1e300))
 
     def _exp(self, node: answers.Exp, name: str) -> str:
         return self._each(node, name, lambda s, k: self.call("exp", s))

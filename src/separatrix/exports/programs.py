@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from separatrix.exports import sklearn_models, sklearn_steps
+from separatrix.exports import sklearn_models, sklearn_programs
 from separatrix.exports.artefacts import Unprintable
 from separatrix.expressions import Affine, Expression, Features, Prediction
 from separatrix.expressions.features import Cell, Feature, Program
-from separatrix.tables.features import Constant, Where, Words, cells_of
+from separatrix.tables.features import Constant, Words, cells_of, nodes_of
 
 __all__ = ["program_of"]
 
@@ -52,12 +53,12 @@ def program_of(model: Any, encoder: Any = None, *, names: Sequence[str] | None =
     >>> program.cells[0].column, program.features[0].left.right, program.prediction.classes
     ('x0', Constant(value=3.0), ('a', 'b'))
     """
-    steps, model = sklearn_steps.taken_apart(model)
+    steps, model = sklearn_programs.taken_apart(model)
     features: list[Feature]
     if encoder is None:
-        columns = [*names] if names is not None else sklearn_steps.input_names(steps, model)
-        features, own_names = sklearn_steps.features_of(steps, columns)
-        remarks = sklearn_steps.REMARKS if steps else ()
+        columns = [*names] if names is not None else sklearn_programs.input_names(steps, model)
+        features, own_names = sklearn_programs.features_of(steps, columns)
+        remarks = sklearn_programs.REMARKS if steps else ()
     else:
         features, remarks = encoder.features()
         own_names, columns = encoder.feature_names_, []
@@ -129,7 +130,7 @@ def _without_idle(
         for feature, start, stop in zip(features, bounds[:-1], bounds[1:], strict=True)
     ]
     whole[0] |= not any(whole)  # a row without a cell would have no place for its answer
-    kept = np.repeat(whole, np.diff(bounds))
+    kept, places = np.repeat(whole, np.diff(bounds)), None
     if not kept.all():
         left_out = int((~kept).sum())
         remarks = (
@@ -137,6 +138,7 @@ def _without_idle(
             f"{left_out:,} features are left out, since their weights are all zero.",
         )
         prediction = _narrowed(prediction, kept, Features(int(kept.sum())), {})
+        places = tuple(np.flatnonzero(kept).tolist())
     features = [feature for feature, keep in zip(features, whole, strict=True) if keep]
     return Program(
         _cells(features, columns),
@@ -144,14 +146,13 @@ def _without_idle(
         tuple(name for name, keep in zip(names, kept, strict=True) if keep),
         prediction,
         tuple(remarks),
+        places,
     )
 
 
-def _refuses(feature: Any) -> bool:
+def _refuses(feature: Feature) -> bool:
     """Whether a feature leaves rows without an answer that other features do not notice."""
-    if isinstance(feature, Where):
-        return _refuses(feature.then) or _refuses(feature.otherwise)
-    return isinstance(feature, Constant) and feature.value != feature.value
+    return any(isinstance(one, Constant) and math.isnan(one.value) for one in nodes_of(feature))
 
 
 def _narrowed(node: Any, kept: np.ndarray, features: Features, known: dict[int, Any]) -> Any:

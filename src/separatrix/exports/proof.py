@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -26,10 +26,9 @@ from separatrix.exports.samples import (
     special_rows,
     taken,
 )
+from separatrix.exports.words import word_weights
 from separatrix.expressions.base import Evaluation
-from separatrix.expressions.features import Program, Words
-from separatrix.tables.column_encodings import Text
-from separatrix.tables.table import Remarks, Table
+from separatrix.expressions.features import Program
 
 __all__ = ["EngineProof", "Reference", "golden", "prove", "sample_of", "worst_share"]
 
@@ -37,17 +36,6 @@ GOLDEN = 50
 """How many rows an artefact carries as its own proof."""
 
 _CHUNK = 20_000
-
-
-def word_weights(words: Words, texts: Sequence[Any]) -> np.ndarray:
-    """The weights of words in texts, as an encoding of texts counts them."""
-    kind = Text("text", [*words.words], np.array(words.weights), dict(words.options))
-    column = np.ma.masked_array(
-        np.array(["" if text is None else text for text in texts], dtype=object),
-        [text is None for text in texts],
-    )
-    table = Table(("text",), {"text": column}, {"text": "text"}, len(column))
-    return np.asarray(kind.encode(table, None, Remarks()).toarray())  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +152,11 @@ def sample_of(reference: Reference, rows: Rows, precision: Precision = DOUBLE) -
             certain = np.ones(int(whole.sum()), dtype=bool)
             if trees.label is not None:
                 certain = certain_labels(trees.label, lambda node: enclosed(node, finite))[1]
-            errors = np.where(np.abs(found.values) < precise.largest, found.errors, np.inf)
-        return errors, shares, certain
+            large = [np.abs(own.values) >= precise.largest for own in (finite, found)]
+            beyond = np.hstack(large).any(axis=1)
+            errors = np.where(beyond[:, None], np.inf, found.errors)
+            shares = None if shares is None else np.where(beyond[:, None], np.inf, shares)
+        return errors, shares, certain & ~beyond
 
     errors, shares, certain = inner(DOUBLE)
     if precision is not DOUBLE:
@@ -174,13 +165,16 @@ def sample_of(reference: Reference, rows: Rows, precision: Precision = DOUBLE) -
         shares = None if shares is None else 0.5 * (shares + others)
     decided = ~whole
     decided[whole] = certain
-    return Sample(
-        rows,
-        expected,
-        2.0 * bounds(errors, expected.scores),
-        None if shares is None else 2.0 * bounds(shares, expected.probabilities),  # type: ignore[arg-type]
-        decided,
-    )
+    score_bounds = 2.0 * bounds(errors, expected.scores)
+    share_bounds = None
+    if expected.probabilities is not None:
+        share_bounds = 2.0 * bounds(shares, expected.probabilities)
+    # Where a score is beyond the range of float64, an engine may as well give no answer.
+    beyond = whole & ~np.isfinite(expected.scores).all(axis=1)
+    for part in (score_bounds, share_bounds):
+        if part is not None:
+            part[beyond] = np.inf
+    return Sample(rows, expected, score_bounds, share_bounds, decided & ~beyond)
 
 
 def golden(reference: Reference, rows: Rows, precision: Precision = DOUBLE) -> Sample:

@@ -57,12 +57,13 @@ class Precision:
     tiny : float
         The smallest number above 0.
     largest : float
-        The largest number that is computed with.
+        The largest feature or score that is held to a bound: databases that raise an error where
+        a number overflows need room for sums.
     """
 
     unit: float = 2.0**-53
     tiny: float = 2.0**-1074
-    largest: float = float(np.finfo(np.float64).max)
+    largest: float = 1e300
 
 
 DOUBLE = Precision()
@@ -489,6 +490,19 @@ def _(node: scores.Votes, of: Of) -> Enclosed:
 
 
 @_enclose.register
+def _(node: scores.Wins, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    sure = (np.abs(v) > e).all(axis=1, keepdims=True)
+    values = scores.wins(v, node.n_classes)
+    return Enclosed(values, np.where(sure, 0.0, np.inf) + 0.0 * values)
+
+
+@_enclose.register
+def _(node: scores.Stacked, of: Of) -> Enclosed:
+    return Enclosed(*(np.hstack(part) for part in zip(*map(of, node.of), strict=True)))
+
+
+@_enclose.register
 def _(node: answers.Scaled, of: Of) -> Enclosed:
     v, e = of(node.of)
     values = np.clip(node.slope * v + node.offset, -1e300, 1e300)
@@ -636,6 +650,7 @@ def certain_labels(node: Expression, of: Of) -> tuple[np.ndarray, np.ndarray]:
     with np.errstate(all="ignore"):
         lead = v[rows, label][:, None] - v
         reach = 2.0 * (e + e[rows, label][:, None])
-    apart = lead > reach
+    # Numbers without a rounding error, such as votes, settle ties by their order alone.
+    apart = (lead > reach) | (reach == 0.0)
     apart[rows, label] = True
     return label, apart.all(axis=1)

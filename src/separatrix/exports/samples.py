@@ -120,6 +120,13 @@ def _hints(program: Program, cell: Cell) -> list[Any]:
     return [*texts] if cell.kind == "text" else numbers
 
 
+def _held(cell: Cell, value: float) -> float:
+    """A number as a table holds it: a date to the second, which every database can tell."""
+    if cell.kind != "date" or not np.isfinite(value):
+        return value
+    return float(np.round(value * 86400.0) / 86400.0)
+
+
 def _typical(program: Program, hints: dict[str, list[Any]], random: Any, count: int) -> Rows:
     rows: Rows = {}
     prose = {f.cell.column for f in program.features if isinstance(f, Words)}
@@ -141,7 +148,8 @@ def _typical(program: Program, hints: dict[str, list[Any]], random: Any, count: 
             )
             values = centre + unit * random.standard_normal(count)
             # Some columns hold whole numbers.
-            drawn = (np.round(values) if random.random() < 0.3 else values).tolist()
+            whole = random.random() < 0.3
+            drawn = [_held(cell, v) for v in (np.round(values) if whole else values).tolist()]
             gone = np.nan
         rows[cell.column] = [gone if miss else v for v, miss in
                              zip(drawn, random.random(count) < 0.04, strict=True)]  # fmt: skip
@@ -160,7 +168,7 @@ def _special(program: Program, hints: dict[str, list[Any]], typical: Rows, rando
             near = [text + " " for text in known[:3]] + [text.upper() for text in known[:3]]
             tried: list[Any] = [*_TEXTS, *known[:20], *near, " ".join(map(str, known[:5]))]
         elif cell.kind == "date":
-            tried = [*_DAYS, *known[:8]]
+            tried = [_held(cell, v) for v in (*_DAYS, *known[:8])]
         else:
             about = [float(np.nextafter(v, side)) for v in known[:6] for side in (-np.inf, np.inf)]
             tried = [*_NUMBERS, *known[:6], *about]
@@ -183,6 +191,8 @@ def _complete_row(program: Program, typical: Rows) -> dict[str, Any]:
 
 def rows_beside_boundaries(program: Program, typical: Rows, labels: Callable[[Rows], Any]) -> Rows:
     """Pairs of rows that differ by one unit in the last place of a number, and by their class.
+
+    Of a date they differ by a second.
 
     Between two rows of different classes the number cells go from the one to the other, column by
     column; where the class changes within a column, the change is bisected to the last place.
@@ -231,10 +241,12 @@ def rows_beside_boundaries(program: Program, typical: Rows, labels: Callable[[Ro
     low, high = taken(low, kept), taken(high, kept)
     first = places[[starts[i] for i in kept]]
     moving = [next(c for c in numeric if low[c][i] != high[c][i]) for i in range(len(kept))]
+    kinds = {cell.column: cell for cell in program.cells}
     for _ in range(70):
         middle = taken(low, range(len(kept)))
         for i, column in enumerate(moving):
-            middle[column][i] = 0.5 * low[column][i] + 0.5 * high[column][i]
+            between = 0.5 * low[column][i] + 0.5 * high[column][i]
+            middle[column][i] = _held(kinds[column], between)
         now = np.asarray(labels(middle))
         for i, column in enumerate(moving):
             side = low if now[i] == first[i] else high

@@ -28,7 +28,6 @@ from separatrix.expressions import (
     Prediction,
     Quadratic,
     Scaled,
-    Sigmoid,
     Softmax,
     Stacked,
     Threshold,
@@ -111,26 +110,29 @@ def _logistic(model: Any, features: Features) -> Prediction:
         ways in ("auto", "deprecated", "warn") and model.solver == "liblinear"
     )
     if scores.n_columns == 1:
-        own: Expression = Sigmoid(Scaled(scores, 2.0) if ways == "multinomial" else scores)
+        own = _each_by_itself(Scaled(scores, 2.0) if ways == "multinomial" else scores)
     else:
         own = _each_by_itself(scores) if apart else Softmax(scores)
     return _of_scores(model, scores, own)
 
 
 def _each_by_itself(scores: Expression) -> Expression:
+    """The sigmoid of each class by its share, and of two classes ``1 - p`` and ``p``."""
     return Normalised(Exp(LogSigmoid(scores)))
 
 
 def _discriminant(model: Any, features: Features) -> Prediction:
     scores = _affine(model, features)
-    return _of_scores(model, scores, (Sigmoid if scores.n_columns == 1 else Softmax)(scores))
+    return _of_scores(
+        model, scores, (_each_by_itself if scores.n_columns == 1 else Softmax)(scores)
+    )
 
 
 def _sgd(model: Any, features: Features) -> Prediction:
     scores = _affine(model, features)
     own: Expression | None = None
     if model.loss == "log_loss":
-        own = Sigmoid(scores) if scores.n_columns == 1 else _each_by_itself(scores)
+        own = _each_by_itself(scores)
     elif model.loss == "modified_huber":
         own = Normalised(Clipped(scores))
     return _of_scores(model, scores, own)
@@ -158,10 +160,7 @@ def _quadratic(model: Any, features: Features) -> Prediction:
         tuple(factors),
     )
     every = Quadratic(features, own)
-    if len(means) == 2:
-        scores = Difference(every)
-        return _of_scores(model, scores, Sigmoid(scores))
-    return _of_scores(model, every, Softmax(every))
+    return _of_scores(model, Difference(every) if len(means) == 2 else every, Softmax(every))
 
 
 # --- support vectors -----------------------------------------------------------------------------
@@ -169,17 +168,21 @@ def _quadratic(model: Any, features: Features) -> Prediction:
 
 def _kernel_sum(model: Any, features: Features) -> Expression:
     """The scores of a kernel machine, or of each pair of its classes."""
-    from separatrix.kernels.functions import PolynomialKernel, RBFKernel, SigmoidKernel
+    from separatrix.kernels.functions import (
+        LinearKernel,
+        PolynomialKernel,
+        RBFKernel,
+        SigmoidKernel,
+    )
 
     if getattr(model, "probability", False) is True:
         raise Unprintable(
             f"{type(model).__name__}(probability=True) has probabilities that contradict its "
             "classes; fit with probability=False, or calibrate with CalibratedClassifierCV."
         )
-    if model.kernel == "linear":
-        return _affine(model, features)
     gamma = float(getattr(model, "_gamma", 1.0))
     kernels: dict[object, Callable[[], Any]] = {
+        "linear": LinearKernel,
         "rbf": lambda: RBFKernel(gamma=gamma),
         "poly": lambda: PolynomialKernel(int(model.degree), gamma=gamma, coef0=model.coef0),
         "sigmoid": lambda: SigmoidKernel(gamma=gamma, coef0=model.coef0),
@@ -187,7 +190,7 @@ def _kernel_sum(model: Any, features: Features) -> Expression:
     if callable(model.kernel) or model.kernel not in kernels:
         raise Unprintable(
             f"{type(model).__name__} has a kernel without a formula here; those with one are "
-            f"linear, {', '.join(map(str, kernels))}."
+            f"{', '.join(map(str, kernels))}."
         )
     dual, intercepts = _dense(model.dual_coef_), np.asarray(model.intercept_, dtype=np.float64)
     coefficients = np.zeros((dual.shape[1], len(intercepts)))
@@ -263,8 +266,6 @@ def _calibrated_member(member: Any, model: Any, features: Features) -> Expressio
             f"CalibratedClassifierCV(method={member.method!r}) has no export; sigmoid and isotonic "
             "have one."
         )
-    if scores.n_columns == 1:
-        return Sigmoid(Scaled(scores, -float(each[0].a_), -float(each[0].b_)))
     slopes = np.array([-float(one.a_) for one in each])
     offsets = np.array([-float(one.b_) for one in each])
     return _each_by_itself(Affine(scores, np.diag(slopes), offsets))

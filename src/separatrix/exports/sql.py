@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from separatrix.data.design import dense
 from separatrix.exports.artefacts import Heading, Sample, Unprintable
 from separatrix.exports.dialects import DIALECTS, Dialect, plain_line
 from separatrix.expressions import answers, features, scores
@@ -51,7 +52,7 @@ def printed(
     sample: Sample,
     *,
     dialect: str = "duckdb",
-    table: str = "data",
+    table: str | None = None,
     keep: Sequence[str] | None = None,
 ) -> str:
     """The query of a program, and behind it the query that proves it.
@@ -63,8 +64,8 @@ def printed(
     sample : Sample
         Rows that the proof holds.
     dialect : {"duckdb", "postgres", "bigquery", "snowflake", "sqlserver", "sqlite"}
-    table : str
-        The name of the table that the rows are read from, or a query.
+    table : str, optional
+        The name of the table that the rows are read from, or a query; by default ``data``.
     keep : sequence of str, optional
         Columns of the table that stand beside the answers; by default all, and where a dialect
         cannot name them all, those that are read.
@@ -78,7 +79,7 @@ def printed(
     Unprintable
         Where the engine cannot compute the same.
     """
-    own = DIALECTS[dialect]
+    own, table = DIALECTS[dialect], table or "data"
     _require_names(program, own)
     query = _Query(program, own)
     if keep is not None:
@@ -378,26 +379,18 @@ class _Query:
     @_columns.register
     def _(self, node: scores.Affine) -> list[str]:
         inputs = self.of(node.of)
-        weights = np.asarray(node.weights.todense() if hasattr(node.weights, "todense")
-                             else node.weights)  # fmt: skip
-        with_words = isinstance(node.of, Features) and bool(self._words)
+        weights = dense(node.weights)
         kept = np.ones(weights.shape[1], dtype=bool)
-        extra: list[list[str]] = [[] for _ in weights]
-        if with_words:
-            for words, cell, place in self._words:
-                kept[place] = False
-                for terms, name in zip(
-                    extra, _joined_words(self, words, cell, weights[:, place]), strict=True
-                ):
-                    terms.append(name)
-        rows = []
-        for own, b, more in zip(weights[:, kept], node.intercepts, extra, strict=True):
-            terms = [self.number(b)]
-            terms += [
-                f"{self.number(w)} * {name}" for w, name in zip(own, inputs, strict=True) if w
-            ]
-            rows.append(_sum([*terms, *more]))
-        return self.stage("score", self.where_usable(node.of, rows))
+        terms = [[self.number(b)] for b in node.intercepts]
+        for words, cell, place in self._words if isinstance(node.of, Features) else ():
+            kept[place] = False
+            for row, name in zip(
+                terms, _joined_words(self, words, cell, weights[:, place]), strict=True
+            ):
+                row.append(name)
+        for row, own in zip(terms, weights[:, kept], strict=True):
+            row += [f"{self.number(w)} * {name}" for w, name in zip(own, inputs, strict=True) if w]
+        return self.stage("score", self.where_usable(node.of, map(_sum, terms)))
 
     @_columns.register
     def _(self, node: scores.Difference) -> list[str]:
@@ -819,7 +812,7 @@ def _is_constant(own: Number) -> bool:
     """Whether a feature has one of some finite values, whatever is in the cells."""
     if isinstance(own, features.Where):
         return _is_constant(own.then) and _is_constant(own.otherwise)
-    return isinstance(own, features.Constant)
+    return isinstance(own, features.Constant) and math.isfinite(own.value)
 
 
 def _is_shift(own: features.Arithmetic) -> bool:
@@ -842,23 +835,22 @@ def _whitening(factor: Any) -> np.ndarray:
 
 def _limits(prediction: Any, d: int, strict: bool) -> tuple[np.ndarray, np.ndarray]:
     """Of every feature the magnitudes between which no product or sum leaves the range."""
-    least, most = np.zeros(d), np.full(d, _MOST / 10.0)
+    least, most = np.zeros(d), np.full(d, _MOST)
     for node in _nodes(prediction):
         if not isinstance(getattr(node, "of", None), Features):
             continue
         if isinstance(node, scores.Affine):
-            sizes = np.abs(np.asarray(node.weights))
-            if strict:
+            sizes = np.abs(dense(node.weights))
+            if strict:  # without a unit in the last place of what is left out
                 small = np.where(sizes > 0.0, sizes, 1.0).min(axis=0, initial=1.0)
                 least = np.maximum(least, np.where(small < 1.0, 2.0 * _SMALLEST / small, 0.0))
-                most = np.minimum(most, _MOST / 10.0 / (d + 1) / sizes.max(axis=0, initial=1.0))
+                most = np.minimum(most, _MOST / (d + 2) / sizes.max(axis=0, initial=1.0))
             continue
         degree, factor = _degree(node)
-        most = np.minimum(most, 10.0 ** (280.0 / degree) / factor)
+        most = np.minimum(most, 10.0 ** (305.0 / degree) / factor)
         if strict:
-            least = np.maximum(least, 10.0 ** (-280.0 / degree))
-    # With one digit they are easier to read.
-    return least, np.array([float(f"{bound:.0e}") for bound in most.tolist()])
+            least = np.maximum(least, 10.0 ** (-280.0 / max(degree, 2)))
+    return least, most
 
 
 @singledispatch
@@ -876,7 +868,14 @@ def _(node: scores.Quadratic) -> tuple[int, float]:
 
 @_degree.register
 def _(node: scores.KernelSum) -> tuple[int, float]:
-    return 2 * int(getattr(node.kernel, "degree", 1)), 1.0
+    kernel, vectors = node.kernel, np.abs(dense(node.vectors))
+    if isinstance(kernel, kernels.RBFKernel):
+        return 1, 1.0
+    size = max(1.0, float(vectors.max())) * (vectors.shape[1] + 2)
+    size *= max(1.0, float(getattr(kernel, "gamma", 1.0)))
+    if isinstance(kernel, kernels.LinearKernel):
+        size *= max(1.0, float(np.abs(node.coefficients).sum()))
+    return int(getattr(kernel, "degree", 1)), size
 
 
 @_degree.register
@@ -903,8 +902,7 @@ def _nodes(prediction: Any) -> Iterator[Expression]:
 
 def _kernel_sums(query: _Query, node: scores.KernelSum, inputs: list[str]) -> list[str]:
     """Sums over the support vectors, of the distinct rows of features."""
-    vectors = node.vectors.toarray() if hasattr(node.vectors, "toarray") else node.vectors
-    vectors, weights = np.asarray(vectors, dtype=np.float64), np.asarray(node.coefficients)
+    vectors, weights = dense(node.vectors).astype(np.float64), np.asarray(node.coefficients)
     size = vectors.size + weights.size
     if size > MOST_VALUES:
         raise Unprintable(
@@ -912,54 +910,30 @@ def _kernel_sums(query: _Query, node: scores.KernelSum, inputs: list[str]) -> li
             f"{MOST_VALUES:,}: fit a linear model behind separatrix.lifts.NystroemLift, or export "
             "to another target."
         )
-    kernel, number = node.kernel, query.number
     if query.dialect.strict:
         vectors = np.where(np.abs(vectors) < 1e-140, 0.0, vectors)
+    rows = [[*map(query.number, (*a, *b))] for a, b in zip(vectors, weights, strict=True)]
     v = [f"vector_{j}" for j in range(1, vectors.shape[1] + 1)]
     w = [f"weight_{k}" for k in range(1, weights.shape[1] + 1)]
-    rows = [[number(x) for x in (*a, *b)] for a, b in zip(vectors, weights, strict=True)]
     table = query.written_out("vector", [*v, *w], rows)
-    points = ", ".join(inputs)
+    points, own_weights = ", ".join(inputs), ", ".join(w)
     usable = " WHERE usable_1 = 1" if query.checked and isinstance(node.of, Features) else ""
     distinct = query.part("point", f"  SELECT DISTINCT {points}\n  FROM {query.last}{usable}")
-    pairs = list(zip(inputs, v, strict=True))
-    products = _sum([f"{x} * {z}" for x, z in pairs])
-    if isinstance(kernel, kernels.RBFKernel):
-        first = _sum([f"({x} - {z}) * ({x} - {z})" for x, z in pairs])
-        first = f"{number(kernel.gamma)} * (\n      {first}\n    )"
-        then = query.exp_of_negative("inner_value", _LEAST_KERNEL)
-    elif isinstance(kernel, kernels.SquaresKernel):
-        first, then = _sum([f"({x} * {z}) * ({x} * {z})" for x, z in pairs]), "inner_value"
-    elif isinstance(kernel, kernels.DeltaKernel):
-        same = " AND ".join(f"{x} = {z}" for x, z in pairs)
-        first, then = f"CASE WHEN {same} THEN {number(1.0)} ELSE {number(0.0)} END", "inner_value"
-    elif isinstance(kernel, kernels.LinearKernel):
-        first, then = products, "inner_value"
-    elif isinstance(kernel, kernels.PolynomialKernel | kernels.SigmoidKernel):
-        first = f"{number(kernel.gamma)} * (\n      {products}\n    ) + {number(kernel.coef0)}"
-        if isinstance(kernel, kernels.PolynomialKernel):
-            then = " * ".join(["inner_value"] * kernel.degree)
-        else:
-            then = query.dialect.tanh.format("inner_value")
-    else:
-        raise Unprintable(
-            f"SQL has no kernel {type(kernel).__name__}, whose values come from elsewhere; fit a "
-            "linear model of them."
-        )
-    own = ", ".join([*(f"p.{name}" for name in inputs), *(f"v.{name}" for name in w)])
+    inner, value = _kernel(query, node.kernel, inputs, v)
     pair = query.part(
         "pair",
-        f"  SELECT {own},\n    {first} AS inner_value\n  FROM {distinct} AS p CROSS JOIN {table} AS v",
+        f"  SELECT {points}, {own_weights},\n    {inner} AS inner_value\n"
+        f"  FROM {distinct} CROSS JOIN {table}",
     )
-    value = query.part(
-        "value", f"  SELECT {points}, {', '.join(w)},\n    {then} AS kernel_value\n  FROM {pair}"
+    valued = query.part(
+        "value", f"  SELECT {points}, {own_weights},\n    {value} AS kernel_value\n  FROM {pair}"
     )
     sums = [f"kernel_{k}" for k in range(1, len(w) + 1)]
-    added = ", ".join(
+    added = ",\n    ".join(
         f"sum({weight} * kernel_value) AS {name}" for weight, name in zip(w, sums, strict=True)
     )
     summed = query.part(
-        "kernel", f"  SELECT {points},\n    {added}\n  FROM {value}\n  GROUP BY {points}"
+        "kernel", f"  SELECT {points},\n    {added}\n  FROM {valued}\n  GROUP BY {points}"
     )
     matches = " AND ".join(f"k.{name} = previous.{name}" for name in inputs)
     return query.stage(
@@ -967,6 +941,32 @@ def _kernel_sums(query: _Query, node: scores.KernelSum, inputs: list[str]) -> li
         [f"k.{name}" for name in sums],
         joined=f"\n  LEFT JOIN {summed} AS k ON {matches}",
     )
+
+
+def _kernel(query: _Query, kernel: Any, inputs: list[str], v: list[str]) -> tuple[str, str]:
+    """The number that a kernel is a function of, and the kernel as a function of ``inner_value``."""
+    if isinstance(kernel, kernels.RBFKernel):
+        # What is further away is nothing all the same.
+        held = (
+            [_between(query, x, -1e150, 1e150) for x in inputs] if query.dialect.strict else inputs
+        )
+        steps = [f"({x} - {z})" for x, z in zip(held, v, strict=True)]
+        squares = _sum([f"{step} * {step}" for step in steps])
+        scaled = f"{query.number(kernel.gamma)} * (\n      {squares}\n    )"
+        return scaled, query.exp_of_negative("inner_value", _LEAST_KERNEL)
+    products = _sum([f"{x} * {z}" for x, z in zip(inputs, v, strict=True)])
+    if isinstance(kernel, kernels.LinearKernel):
+        return products, "inner_value"
+    if not isinstance(kernel, kernels.PolynomialKernel | kernels.SigmoidKernel):
+        raise Unprintable(
+            f"SQL has no kernel {type(kernel).__name__}; export to another target, or fit with a "
+            "linear, polynomial, RBF or sigmoid kernel."
+        )
+    scaled = f"{query.number(kernel.gamma)} * (\n      {products}\n    )"
+    scaled = f"{scaled} + {query.number(kernel.coef0)}"
+    if isinstance(kernel, kernels.PolynomialKernel):
+        return scaled, " * ".join(["inner_value"] * kernel.degree)
+    return scaled, query.dialect.tanh.format(f"({_between(query, 'inner_value', -30.0, 30.0)})")
 
 
 def _joined_words(query: _Query, words: Words, cell: str, weights: np.ndarray) -> list[str]:
@@ -1076,7 +1076,7 @@ def _proof(program: Program, sample: Sample, dialect: Dialect) -> str:
             for cell, value in zip(program.cells, sample.cells(program, i), strict=True)
         ]
         own += [dialect.float64(x if math.isfinite(x) else math.nan) for x in wanted[i].tolist()]
-        own += [dialect.float64(min(x, 1e100) if x >= 0.0 else 1e100) for x in allowed[i].tolist()]
+        own += [dialect.float64(min(x, 1e290) if x >= 0.0 else 1e290) for x in allowed[i].tolist()]
         if labelled:
             labels = np.atleast_1d(expected.labels[i])  # type: ignore[index]
             decided = bool(sample.decided[i]) and (labels >= 0).all()

@@ -24,14 +24,16 @@ from separatrix.expressions.answers import (
     Softmax,
     Threshold,
 )
-from separatrix.expressions.base import Expression, Features, evaluated
+from separatrix.expressions.base import Evaluation, Expression, Features, evaluated
 from separatrix.expressions.prediction import Prediction
 from separatrix.expressions.scores import (
     Affine,
     Difference,
+    Fourier,
     KernelSum,
     Monomials,
     Quadratic,
+    Shifted,
     Stacked,
     Votes,
     Wins,
@@ -42,10 +44,12 @@ __all__ = [
     "Clipped",
     "Consistent",
     "Difference",
+    "Evaluation",
     "Exp",
     "Expression",
     "Features",
     "FirstWins",
+    "Fourier",
     "Interpolate",
     "KernelSum",
     "Leads",
@@ -57,6 +61,7 @@ __all__ = [
     "Prediction",
     "Quadratic",
     "Scaled",
+    "Shifted",
     "Sigmoid",
     "Softmax",
     "Stacked",

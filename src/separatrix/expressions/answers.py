@@ -6,14 +6,16 @@ has K of both.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_expit, logsumexp
 
 from separatrix.expressions.base import Evaluation, Expression
+from separatrix.expressions.scores import deciding
 from separatrix.losses import Softmax as SoftmaxLoss
-from separatrix.probabilities.ties import agreeing, winners
+from separatrix.probabilities.ties import agreeing, leads, winners
 
 __all__ = [
     "Clipped",
@@ -47,8 +49,8 @@ class Threshold(Expression):
         return 1
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
-        scores = values.of(self.of)[:, 0]
-        return (scores >= 0.0 if self.inclusive else scores > 0.0).astype(np.intp)
+        scores = deciding(self.of, values)[:, 0]
+        return (scores >= 0.0).astype(np.intp) if self.inclusive else winners(scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,7 @@ class FirstWins(Expression):
         return 1
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
-        return winners(values.of(self.of))
+        return winners(deciding(self.of, values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,10 @@ class Positive(Expression):
 
 @dataclass(frozen=True, eq=False)
 class Scaled(Expression):
-    """``slope * score + offset``, held within 1e300: an infinity less another is no number."""
+    """``slope * score + offset``, held within 1e300: an infinity less another is no number.
+
+    Scores that overflowed to NaN say nothing, and are taken for zero.
+    """
 
     of: Expression
     slope: float
@@ -95,11 +100,13 @@ class Scaled(Expression):
         return self.of.n_columns
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             own = self.slope * values.of(self.of)
             if self.offset:
                 own += self.offset
-        return np.clip(own, -1e300, 1e300)
+            if not math.isfinite(np.add.reduce(own, axis=None)):
+                own = np.clip(np.where(np.isnan(own), 0.0, own), -1e300, 1e300)
+        return np.asarray(own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,13 +193,7 @@ class Leads(Expression):
         return self.of.n_columns
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
-        scores = values.of(self.of)
-        rows, best = np.arange(len(scores)), scores.argmax(axis=1)
-        others = scores.copy()
-        others[rows, best] = -np.inf
-        rival = np.repeat(scores.max(axis=1)[:, None], scores.shape[1], axis=1)
-        rival[rows, best] = others.max(axis=1)
-        return np.asarray(scores - rival)
+        return leads(values.of(self.of))
 
 
 # --- probabilities ------------------------------------------------------------------------------
@@ -215,6 +216,10 @@ class Sigmoid(Expression):
         scores = values.of(self.of)[:, 0]
         return np.stack([expit(-scores), expit(scores)], axis=1)
 
+    def logarithms(self, values: Evaluation) -> np.ndarray:
+        scores = values.of(self.of)[:, 0]
+        return np.stack([log_expit(-scores), log_expit(scores)], axis=1)
+
 
 @dataclass(frozen=True, eq=False)
 class Softmax(Expression):
@@ -228,6 +233,10 @@ class Softmax(Expression):
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         return SoftmaxLoss().probabilities(values.of(self.of))
+
+    def logarithms(self, values: Evaluation) -> np.ndarray:
+        scores = values.of(self.of)
+        return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +269,7 @@ class OnItsSide(Expression):
         return self.of.n_columns
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
-        own, winner = values.of(self.of).copy(), values.of(self.label)
+        own, winner = self.of.evaluate(values), values.of(self.label)
         own[own[np.arange(len(own)), winner] < 0.5] = 0.5
         return own
 
@@ -269,15 +278,26 @@ class OnItsSide(Expression):
 class Consistent(Expression):
     """Probabilities, that of the predicted class lifted above the others where it is not.
 
-    It is the next float64 above the largest of the others.
+    It is the next float64 above the largest of the others. Nothing else uses the values of ``of``,
+    which are changed in place.
+
+    Attributes
+    ----------
+    of, label : Expression
+    ties : bool
+        Whether the predicted class may tie with those after it.
     """
 
     of: Expression
     label: Expression
+    ties: bool = False
 
     @property
     def n_columns(self) -> int:
         return self.of.n_columns
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
-        return agreeing(values.of(self.of).copy(), values.of(self.label))
+        return agreeing(self.of.evaluate(values), values.of(self.label), ties=self.ties)
+
+    def logarithms(self, values: Evaluation) -> np.ndarray:
+        return agreeing(self.of.logarithms(values), values.of(self.label))

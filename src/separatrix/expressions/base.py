@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Expression", "Features", "evaluated"]
+__all__ = ["Evaluation", "Expression", "Features", "evaluated"]
 
 
 class Expression(ABC):
@@ -22,6 +23,11 @@ class Expression(ABC):
     @abstractmethod
     def evaluate(self, values: Evaluation) -> np.ndarray:
         """The numbers of all rows, (n_samples, n_columns); of classes (n_samples,)."""
+
+    def logarithms(self, values: Evaluation) -> np.ndarray:
+        """The logarithms of the numbers, whose own values may underflow."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.evaluate(values)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +51,30 @@ class Evaluation:
     ----------
     design : Design of shape (n_samples, n_features)
         Rows that were validated.
+    require_finite : callable, optional
+        Raises ValueError for rows that have NaN or infinity. Nodes whose values show these call it
+        only then; the others call it before they begin.
     """
 
-    def __init__(self, design: Any):
+    def __init__(self, design: Any, require_finite: Callable[[], None] | None = None):
         self.design = design
+        self.require_finite = require_finite or _nothing
         self._known: dict[int, np.ndarray] = {}
+
+    @property
+    def finite_design(self) -> Any:
+        """The design, whose entries have been looked at."""
+        self.require_finite()
+        return self.design
+
+    def knows(self, node: Expression) -> bool:
+        """Whether the values of a node have been computed."""
+        return id(node) in self._known
+
+    def given(self, node: Expression, known: np.ndarray) -> Evaluation:
+        """Take the values of a node from elsewhere."""
+        self._known[id(node)] = known
+        return self
 
     def of(self, node: Expression) -> np.ndarray:
         """The values of a node; they are not to be written to."""
@@ -57,6 +82,10 @@ class Evaluation:
         if found is None:
             found = self._known[id(node)] = node.evaluate(self)
         return found
+
+
+def _nothing() -> None:
+    """Accept all rows."""
 
 
 def evaluated(node: Expression, design: Any) -> np.ndarray:

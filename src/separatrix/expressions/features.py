@@ -63,6 +63,9 @@ class Program:
     remarks : tuple of str
         What else a reader has to know about the cells, a sentence each: how amounts or durations
         were read at fit, and are to be given now.
+    kept : tuple of int or None
+        The places of the columns of these features in the matrix of the model; None where these
+        are all of its columns. The others have no weight.
     """
 
     cells: tuple[Cell, ...]
@@ -70,3 +73,4 @@ class Program:
     names: tuple[str, ...]
     prediction: Any
     remarks: tuple[str, ...] = ()
+    kept: tuple[int, ...] | None = None

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from separatrix._compiled import pool
 from separatrix.data.design import as_design
 from separatrix.data.labels import one_vs_one_scores
 from separatrix.expressions.base import Evaluation, Expression, Features
-from separatrix.kernels.prediction import kernel_scores
 
 __all__ = [
     "Affine",
     "Difference",
+    "Fourier",
     "KernelSum",
     "Monomials",
     "Quadratic",
+    "Shifted",
     "Stacked",
     "Votes",
     "Wins",
+    "deciding",
+    "wins",
 ]
+
+# Multiplications.
+_FEW = 4096
+# Values of the kernel up to which float64 decides from the start.
+_FEW_VALUES = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,27 +46,45 @@ class Affine(Expression):
     of : Expression
     weights : ndarray of shape (K, d)
     intercepts : ndarray of shape (K,)
+    single : bool
+        Whether the scores of rows in float32 are rounded to float32.
     """
 
     of: Expression
     weights: np.ndarray
     intercepts: np.ndarray
+    single: bool = False
 
     @property
     def n_columns(self) -> int:
         return len(self.intercepts)
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
-        if isinstance(self.of, Features):
-            scores, _ = values.design.scores(self.weights, self.intercepts)
-            return np.asarray(scores)
+        if type(self.of) is Features:
+            return self._of_features(values)
         if isinstance(self.of, Monomials):
             design = self.of.design(values)
         else:
-            design = as_design(values.of(self.of))
+            design = as_design(values.of(self.of).astype(np.float64, copy=False))
         scores = design.dot(np.ascontiguousarray(self.weights.T))
         scores += self.intercepts
         return np.asarray(scores)
+
+    def _of_features(self, values: Evaluation) -> np.ndarray:
+        matrix = values.design.matrix
+        # So few entries BLAS gives to one thread by itself.
+        few = matrix.size * len(self.weights) <= _FEW
+        with (
+            contextlib.nullcontext() if few else pool.bounded_blas(),
+            np.errstate(over="ignore", under="ignore", invalid="ignore"),
+        ):
+            scores, total = values.design.scores(self.weights, self.intercepts)
+        # NaN and infinities show in the scores, as finite weights hide none; but some BLAS pass
+        # over weights of zero.
+        if not (math.isfinite(total) and (self.weights.all() or sp.issparse(matrix))):
+            values.require_finite()
+        narrow = self.single and matrix.dtype == np.float32
+        return np.asarray(scores.astype(np.float32) if narrow else scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +124,7 @@ class Quadratic(Expression):
         return int(self.gaussians.n_classes)
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
-        return np.asarray(self.gaussians.discriminants(values.design))
+        return np.asarray(self.gaussians.discriminants(values.finite_design))
 
     @property
     def constants(self) -> np.ndarray:
@@ -113,6 +143,7 @@ class KernelSum(Expression):
     of : Expression
     kernel : Kernel
     vectors : ndarray or CSR matrix of shape (n_vectors, d)
+        For a precomputed kernel, whose values are the features, the columns that count.
     coefficients : ndarray of shape (n_vectors, K)
     intercepts : ndarray of shape (K,)
     """
@@ -128,10 +159,19 @@ class KernelSum(Expression):
         return len(self.intercepts)
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
-        vectors = as_design(self.vectors)
-        scores = kernel_scores(self.kernel, values.design, vectors, self.coefficients)
-        scores += self.intercepts
-        return scores
+        from separatrix.kernels.functions import PrecomputedKernel
+        from separatrix.kernels.prediction import kernel_scores
+
+        design = values.finite_design
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            if isinstance(self.kernel, PrecomputedKernel):
+                # Columns of rows that support nothing count for nothing, whatever they hold.
+                scores = as_design(design.matrix[:, self.vectors]).dot(self.coefficients)
+            else:
+                vectors = as_design(self.vectors)
+                scores = kernel_scores(self.kernel, design, vectors, self.coefficients)
+            scores += self.intercepts
+        return np.asarray(scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +201,7 @@ class Monomials(Expression):
         """The terms as a design, which computes them in blocks of rows."""
         from separatrix.closed_form.polynomial import PolynomialDesign
 
-        return PolynomialDesign(values.design, self.basis)
+        return PolynomialDesign(values.finite_design, self.basis)
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         return np.asarray(self.design(values).matrix)
@@ -203,11 +243,15 @@ class Wins(Expression):
         return self.n_classes
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
-        pairs = values.of(self.of)
-        wins = np.zeros((len(pairs), self.n_classes))
-        for k, places in enumerate(combinations(range(self.n_classes), 2)):
-            wins[np.arange(len(pairs)), np.where(pairs[:, k] > 0.0, *places)] += 1.0
-        return wins
+        return wins(values.of(self.of), self.n_classes)
+
+
+def wins(pairs: np.ndarray, n_classes: int) -> np.ndarray:
+    """How many of its pairs each class wins, by the scores of all pairs."""
+    found = np.zeros((len(pairs), n_classes))
+    for k, places in enumerate(combinations(range(n_classes), 2)):
+        found[np.arange(len(pairs)), np.where(pairs[:, k] > 0.0, *places)] += 1.0
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,3 +266,71 @@ class Stacked(Expression):
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         return np.hstack([values.of(one) for one in self.of])
+
+
+@dataclass(frozen=True, eq=False)
+class Fourier(Expression):
+    r"""Waves of a point, of shape (n_samples, 2 m).
+
+    With the angles :math:`a_j = \omega_j \cdot (x - o)` they are :math:`\sqrt{1/m} \cos a_1,
+    \sqrt{1/m} \sin a_1, \sqrt{1/m} \cos a_2`, and so on.
+
+    Attributes
+    ----------
+    of : Expression
+    lift : FourierLift
+        With ``frequencies_`` of shape (m, d) and ``offset_`` of shape (d,).
+    """
+
+    of: Expression
+    lift: Any
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.lift.n_components_)
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        return np.asarray(self.lift.transform(values.finite_design.matrix))
+
+
+@dataclass(frozen=True, eq=False)
+class Shifted(Expression):
+    """Scores plus a number that those of a row share, which is a single column."""
+
+    of: Expression
+    by: Expression
+
+    @property
+    def n_columns(self) -> int:
+        return self.of.n_columns
+
+    def evaluate(self, values: Evaluation) -> np.ndarray:
+        return np.asarray(values.of(self.of) + values.of(self.by))
+
+
+def deciding(node: Expression, values: Evaluation) -> np.ndarray:
+    """Scores with the winners of those of a node: float32 settles most of a kernel's signs."""
+    kernels = node.of if isinstance(node, Votes) else node
+    if not isinstance(kernels, KernelSum) or values.knows(node):
+        return values.of(node)
+    if len(kernels.coefficients) * values.design.n_samples <= _FEW_VALUES:
+        return values.of(node)
+    from separatrix.kernels.functions import InnerProductKernel
+    from separatrix.kernels.prediction import certain_predictions
+
+    if not isinstance(kernels.kernel, InnerProductKernel):
+        return values.of(node)
+    design, vectors = values.finite_design, as_design(kernels.vectors)
+    # A third of the time of float64, which has the others.
+    scores, certain = certain_predictions(
+        kernels.kernel, design, vectors, kernels.coefficients, kernels.intercepts
+    )
+    if isinstance(node, Votes):
+        scores = one_vs_one_scores(scores, node.n_classes)
+        # Equal numbers of votes are for the size of the scores to decide.
+        first, second = -np.sort(-scores, axis=1)[:, :2].T
+        certain &= first - second > 2.0 / 3.0
+    rest = np.flatnonzero(~certain)
+    if len(rest):
+        scores[rest] = Evaluation(design.take(rest)).of(node)
+    return scores

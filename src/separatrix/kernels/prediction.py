@@ -81,6 +81,11 @@ def kernel_scores(
         return out
     assert isinstance(kernel, InnerProductKernel)
     _accumulate(kernel, *pair, coefficients, out, new.n_features)
+    if kernel.translates:
+        # Scalar products overflow long before distances do.
+        far = np.flatnonzero(~np.isfinite(pair[0].squares))
+        if len(far):
+            out[far] = values_of(kernel, new.matrix[far], vectors.matrix) @ coefficients
     return out
 
 

@@ -22,16 +22,30 @@ from separatrix.data.random_state import seed_of
 from separatrix.data.splitting import fold_numbers
 from separatrix.data.validation import require_classes, sample_weight_of, validate
 from separatrix.exceptions import warn
+from separatrix.expressions import (
+    Consistent,
+    Expression,
+    Interpolate,
+    Leads,
+    Normalised,
+    OnItsSide,
+    Scaled,
+    Sigmoid,
+    Softmax,
+)
 from separatrix.messages import Message, Setting, message_of
+from separatrix.models import predicting
 from separatrix.models.limits import seconds_to
 from separatrix.models.parameters import parameter
-from separatrix.probabilities.calibration import METHODS, fit_calibration, probabilities
+from separatrix.probabilities.calibration import METHODS, fit_calibration
 
 __all__ = [
     "CALIBRATE",
     "Folds",
     "calibrate",
+    "calibrated",
     "cross_fitted_scores",
+    "from_calibration",
     "predict_log_proba",
     "predict_proba",
     "require_rows_for_folds",
@@ -130,6 +144,16 @@ def _calibrating(model: Any) -> bool:
     return True
 
 
+def _require_calibration(model: Any) -> None:
+    check_is_fitted(model)
+    if not hasattr(model, "calibration_"):
+        raise NotFittedError(
+            f"This {type(model).__name__} has weights but no calibration: it was fitted with "
+            "calibrate=None, was interrupted before its calibration, or was continued with "
+            "partial_fit; call fit."
+        )
+
+
 @available_if(_calibrating)
 def predict_proba(self: Any, X: Any) -> np.ndarray:
     """Probabilities of the classes; available where ``calibrate`` is set.
@@ -152,21 +176,43 @@ def predict_proba(self: Any, X: Any) -> np.ndarray:
         If there is no calibration, because there was no fit since ``calibrate`` was set, the
         fit was interrupted before it, or ``partial_fit`` was called afterwards.
     """
-    check_is_fitted(self)
-    if not hasattr(self, "calibration_"):
-        raise NotFittedError(
-            f"This {type(self).__name__} has weights but no calibration: it was fitted with "
-            "calibrate=None, was interrupted before its calibration, or was continued with "
-            "partial_fit; call fit."
-        )
-    return probabilities(self.calibration_, self._calibration_scores(X))
+    _require_calibration(self)
+    return predicting.predict_proba(self, X)
 
 
 @available_if(_calibrating)
 def predict_log_proba(self: Any, X: Any) -> np.ndarray:
     """Logarithms of ``predict_proba``."""
-    with np.errstate(divide="ignore"):
-        return np.log(self.predict_proba(X))
+    _require_calibration(self)
+    return predicting.predict_log_proba(self, X)
+
+
+def calibrated(model: Any, scores: Expression, winner: Expression) -> Expression | None:
+    """The probabilities of a model that was calibrated, from its scores; else None."""
+    found = vars(model).get("calibration_")
+    if found is None or model._calibration_method is None:
+        return None
+    return from_calibration(found, scores, winner)
+
+
+def from_calibration(
+    calibration: dict[str, Any], scores: Expression, winner: Expression
+) -> Expression:
+    """What :func:`~separatrix.probabilities.calibration.fit_calibration` found, as a tree.
+
+    The class that the scores choose has the largest probability, without ties.
+    """
+    # No score is taken for larger: differences of two must stay finite.
+    bounded, two = Scaled(scores, 1.0), scores.n_columns == 1
+    if calibration["method"] == "isotonic":
+        points = calibration["scores"], calibration["probabilities"]
+        own: Expression = Normalised(Interpolate(bounded if two else Leads(bounded), *points))
+    elif two:
+        own = Sigmoid(Scaled(bounded, calibration["slope"], calibration["intercept"]))
+    else:
+        own = Softmax(Scaled(bounded, calibration["slope"]))
+    # Non-decreasing still: at most one half on one side of zero, at least that on the other.
+    return Consistent(OnItsSide(own, winner) if two else own, winner)
 
 
 def cross_fitted_scores(
@@ -185,7 +231,7 @@ def cross_fitted_scores(
             member.fit(X[train], y[train])
         else:
             member.fit(X[train], y[train], sample_weight=sample_weight[train])
-        out[test] = member._calibration_scores(X[test])
+        out[test] = predicting.class_scores(member, X[test])
     return out
 
 

@@ -30,6 +30,7 @@ from separatrix.models.limits import (
 )
 from separatrix.models.parameters import Parameters, fitted, parameter
 from separatrix.models.pickled import packed, unpacked
+from separatrix.models.predicting import Predicting
 from separatrix.models.scores import narrowed
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers import select_solver
@@ -110,7 +111,7 @@ class FitContext:
     begun: float = field(default_factory=time.perf_counter)
 
 
-class Certified(Parameters, metaclass=ABCMeta):
+class Certified(Predicting, Parameters, metaclass=ABCMeta):
     """An estimator that minimises one objective or several, each with a certificate.
 
     Subclasses say what their target is, which problems it makes, by which solver they are solved

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
-from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import (
     ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
@@ -43,14 +42,23 @@ from separatrix.data.validation import (
     validate,
 )
 from separatrix.exceptions import DataError, warn
+from separatrix.expressions import (
+    Consistent,
+    Difference,
+    Expression,
+    Features,
+    Quadratic,
+    Shifted,
+    Sigmoid,
+    Softmax,
+)
 from separatrix.geometry.discriminant import Discriminant
-from separatrix.models import certified, predicting_classes
+from separatrix.models import certified, predicting
 from separatrix.models.base import portion_of
 from separatrix.models.certified import NOT_ITERATED, Certified, FitContext, Problems
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import Path
 from separatrix.models.search import RowSearch
-from separatrix.probabilities.ties import agreeing, winners
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
@@ -176,20 +184,13 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
     def _keep(self, found: Estimate) -> None:
         """Set the fitted attributes that are the model's own."""
 
-    @abstractmethod
-    def _scores(self, design: Design) -> np.ndarray:
-        """Log posterior ratio of two classes, (n,), or discriminants of more, (n, K).
-
-        Of more up to what is the same for all classes.
-        """
-
-    def _discriminants(self, design: Design) -> np.ndarray:
-        """The same with what all classes share."""
-        return self._scores(design)
+    def _probabilities(self, scores: Expression, winner: Expression) -> Expression:
+        two = scores.n_columns == 1
+        return Consistent(Sigmoid(scores) if two else Softmax(scores), winner)
 
     # --- fit --------------------------------------------------------------------------------
 
-    fit, score = certified.fit, predicting_classes.score
+    fit, score = certified.fit, predicting.accuracy
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Labels]:
         matrix, y = validate(self, X, y, finite=False)
@@ -606,8 +607,7 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
             ``classes_[1]``.
         ndarray of shape (n_samples, K) for more
         """
-        self._ready()
-        return self._discriminants(self._design(X))
+        return predicting.decision_function(self, X)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class that is most probable.
@@ -622,8 +622,7 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
             Of equally probable ones the first; for two classes, a point on the boundary belongs
             to ``classes_[0]``.
         """
-        self._ready()
-        return np.asarray(self.classes_[winners(self._scores(self._design(X)))])
+        return predicting.predict(self, X)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes by Bayes' rule; the largest is that of :meth:`predict`.
@@ -636,14 +635,7 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
         -------
         ndarray of shape (n_samples, K)
         """
-        self._ready()
-        scores = self._scores(self._design(X))
-        winner = winners(scores)
-        if scores.ndim == 1:
-            return agreeing(np.stack([expit(-scores), expit(scores)], axis=1), winner)
-        proba = np.exp(scores - scores.max(axis=1, keepdims=True))
-        proba /= proba.sum(axis=1, keepdims=True)
-        return agreeing(proba, winner)
+        return predicting.predict_proba(self, X)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of :meth:`predict_proba`, exact where those underflow.
@@ -656,12 +648,7 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
         -------
         ndarray of shape (n_samples, K)
         """
-        self._ready()
-        scores = self._scores(self._design(X))
-        winner = winners(scores)
-        if scores.ndim == 1:
-            return agreeing(np.stack([log_expit(-scores), log_expit(scores)], axis=1), winner)
-        return agreeing(scores - logsumexp(scores, axis=1, keepdims=True), winner)
+        return predicting.predict_log_proba(self, X)
 
     def log_likelihood(self, X: Any) -> np.ndarray:
         """``log p(x | k)``: how likely a point is in each class.
@@ -714,15 +701,6 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
         check_number("n", n, minimum=1, integer=True)
         X, codes = gaussians.sample(int(n), random_state_of(random_state))
         return X, self.classes_[codes]
-
-
-def _first(scores: np.ndarray, winner: np.ndarray) -> np.ndarray:
-    """Lift the winner's score by an ulp where rounding made it tie or lose."""
-    rows = np.arange(len(scores))
-    best = scores.max(axis=1)
-    lost = scores.argmax(axis=1) != winner
-    scores[rows[lost], winner[lost]] = np.nextafter(best[lost], np.inf)
-    return scores
 
 
 class LinearDiscriminantAnalysis(
@@ -883,26 +861,19 @@ class LinearDiscriminantAnalysis(
         count = most if self.n_components is None else int(self.n_components)
         self.scalings_, self.explained_variance_ratio_ = gaussians.directions(count)
 
-    def _scores(self, design: Design) -> np.ndarray:
+    def _scores(self) -> Expression:
+        self._ready()
         if len(self.classes_) == 2:
-            scores = design.dot(self.coef_[0])
-            scores += self.intercept_[0]
-            return scores
-        scores = design.dot(np.ascontiguousarray(self.centred_coef_.T))
-        scores += self.centred_intercept_
-        return scores
+            return super()._scores()
+        return predicting.affine(self, self.centred_coef_, self.centred_intercept_)
 
-    def _discriminants(self, design: Design) -> np.ndarray:
-        scores = self._scores(design)
-        if scores.ndim == 1:
+    def _reported(self, scores: Expression) -> Expression:
+        if len(self.classes_) == 2:
             return scores
-        winner = winners(scores)
         # What all classes share, and the decision does not need.
         common = (self.coef_ - self.centred_coef_).mean(axis=0)
-        shared = design.dot(common)
-        shared -= 0.5 * float(common @ self.xbar_)
-        scores += shared[:, None]
-        return _first(scores, winner)
+        shared = predicting.affine(self, common, -0.5 * float(common @ self.xbar_))
+        return Consistent(Shifted(scores, shared), self._winner(scores), ties=True)
 
     def transform(self, X: Any) -> np.ndarray:
         """The coordinates in which the classes are furthest apart: ``(X - xbar_) scalings_``.
@@ -1041,6 +1012,6 @@ class QuadraticDiscriminantAnalysis(GaussianClassifier):
         """Eigenvalues of the covariances: the variances along ``rotations_``."""
         return self._ready().principal_axes()[1]
 
-    def _scores(self, design: Design) -> np.ndarray:
-        scores = self._ready().discriminants(design)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+    def _scores(self) -> Expression:
+        both = Quadratic(Features(self.n_features_in_), self._ready())
+        return Difference(both) if len(self.classes_) == 2 else both

@@ -15,6 +15,8 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import sample_weight_of, validate
+from separatrix.expressions import Affine, Expression, Features, Fourier, KernelSum, Prediction
+from separatrix.kernels.feature_maps import FourierLift
 from separatrix.kernels.functions import (
     CallableKernel,
     Kernel,
@@ -26,11 +28,12 @@ from separatrix.kernels.functions import (
     check_kernel,
 )
 from separatrix.kernels.gram import entry_variance, gram_of
-from separatrix.kernels.prediction import column_weights, kernel_scores
+from separatrix.kernels.prediction import column_weights
 from separatrix.messages import Message
 from separatrix.models.certified import Certified, Claimed, FitContext, Problems
 from separatrix.models.limits import counted
 from separatrix.models.parameters import compat, fitted, parameter
+from separatrix.models.predicting import Predicting, affine, predict_numbers
 from separatrix.models.training_data import other_data, require_rows
 from separatrix.solvers.driver import Solution
 
@@ -46,14 +49,14 @@ __all__ = [
     "SHRINKING",
     "KernelMachine",
     "check_support_vectors",
-    "decisions",
-    "decisions_of",
     "fit_status",
     "keep_vectors",
     "limits_of",
+    "prediction",
     "require_one_answer",
     "require_square",
     "resolved_kernel",
+    "scores",
     "tag_input",
     "vectors_of",
     "weights_of_columns",
@@ -131,27 +134,32 @@ def limits_of(model: Any) -> dict[str, Any]:
     }
 
 
-def decisions(model: Any, X: Any) -> np.ndarray:
-    """The scores of all pairs: shape (n_samples, n_pairs)."""
-    check_is_fitted(model)
-    return decisions_of(model, validate(model, X))
+def scores(model: Any) -> Expression:
+    """The scores of all pairs, of a machine or of its lift."""
+    of, kernel, intercepts = Features(model.n_features_in_), model.kernel_, model.intercept_
+    lift = vars(model).get("lift_")
+    if isinstance(lift, FourierLift):
+        return Affine(Fourier(of, lift), model.coef_, intercepts)
+    if lift is not None:
+        weights = np.ascontiguousarray(lift.coefficients(model.coef_).T)
+        return KernelSum(of, lift.kernel_, lift.landmark_points_, weights, intercepts)
+    if isinstance(kernel, LinearKernel):
+        return affine(model, model.coef_, intercepts)
+    precomputed = isinstance(kernel, PrecomputedKernel)
+    vectors = model.support_ if precomputed else model.support_vectors_
+    return KernelSum(of, kernel, vectors, model._pair_coefficients(), intercepts)
 
 
-def decisions_of(model: Any, matrix: Any) -> np.ndarray:
-    """The scores of all pairs, of rows that were checked."""
-    design = as_design(matrix)
-    if "lift_" in vars(model):
-        scores = model.lift_.transform(design.matrix) @ model.coef_.T
-    elif isinstance(model.kernel_, LinearKernel):
-        scores = design.dot(np.ascontiguousarray(dense(model.coef_).T))
-    elif isinstance(model.kernel_, PrecomputedKernel):
-        # Columns of rows that support nothing count for nothing, whatever they hold.
-        scores = as_design(design.matrix[:, model.support_]).dot(model._pair_coefficients())
-    else:
-        vectors = as_design(model.support_vectors_)
-        scores = kernel_scores(model.kernel_, design, vectors, model._pair_coefficients())
-    scores += model.intercept_
-    return scores
+def prediction(self: Any) -> Prediction:
+    """All trees of a machine whose kernel has a formula."""
+    check_is_fitted(self)
+    if isinstance(self.kernel_, PrecomputedKernel | CallableKernel):
+        what = "a precomputed" if isinstance(self.kernel_, PrecomputedKernel) else "a callable"
+        raise ValueError(
+            f"{type(self).__name__} with {what} kernel has no formula of the columns; fit it with "
+            "a kernel that the library knows by name."
+        )
+    return Predicting._prediction(self)
 
 
 def require_one_answer(model: Any) -> None:
@@ -303,7 +311,9 @@ class KernelMachine(Certified):
         -------
         ndarray of shape (n_samples,)
         """
-        return decisions(self, X)[:, 0]
+        return predict_numbers(self, X)
+
+    _scores, _prediction = scores, prediction
 
     def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
         return Message("kernel_in_passes")

@@ -33,9 +33,13 @@ from separatrix.data.validation import (
     validate,
 )
 from separatrix.exceptions import warn
+from separatrix.expressions import (
+    Expression,
+    Positive,
+)
 from separatrix.geometry.diagnosis.collinearity import dependence
 from separatrix.messages import Column, Joined, Message, Setting, counted, quoted, shortened
-from separatrix.models import certified, predicting_classes, predicting_numbers
+from separatrix.models import certified, predicting
 from separatrix.models.base import portion_of
 from separatrix.models.certified import (
     NOT_ITERATED,
@@ -59,7 +63,6 @@ from separatrix.models.regressor import (
 from separatrix.models.scores import column_names
 from separatrix.models.search import RowSearch, norm_strengths
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS
-from separatrix.probabilities.ties import winners
 
 __all__ = [
     "LeastSquares",
@@ -450,10 +453,9 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, LeastSquares):
     factor_: Any = fitted()
     coef_: Any = fitted()
     intercept_: Any = fitted()
-    # Whether it predicts several numbers a row where it was fitted to several.
     _several: ClassVar[bool] = True
 
-    predict, score = predicting_numbers.predict, predicting_numbers.score
+    predict, score = predicting.predict_numbers, predicting.r2
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
         rows = self._rows_of(X, y, sample_weight, finite=self._checks_entries)
@@ -597,8 +599,7 @@ class LeastSquaresLabels(ClassifierMixin, LeastSquares):
     )
     class_weight: Any
 
-    decision_function = predicting_classes.decision_function
-    score = predicting_classes.score
+    decision_function, score = predicting.decision_function, predicting.accuracy
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
         matrix, y = validate(self, X, y, finite=self._checks_entries, several=self._by_alpha)
@@ -652,10 +653,8 @@ class LeastSquaresLabels(ClassifierMixin, LeastSquares):
         self.coef_ = solution.coef[0] if single else solution.coef
         self.intercept_ = solution.intercept
 
-    def _chosen(self, scores: np.ndarray) -> np.ndarray:
-        if self._several:
-            return (scores > 0).astype(np.int64)
-        return self.classes_[winners(scores)]
+    def _winner(self, scores: Expression) -> Expression:
+        return Positive(scores) if self._several else super()._winner(scores)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of the largest score; of several labels a row those whose score is positive.
@@ -670,7 +669,7 @@ class LeastSquaresLabels(ClassifierMixin, LeastSquares):
             The first class wins ties; for two classes, a point on the plane (score 0) belongs to
             ``classes_[0]``.
         """
-        return self._chosen(self.decision_function(X))
+        return predicting.predict(self, X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

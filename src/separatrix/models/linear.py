@@ -20,10 +20,11 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
-from separatrix.models import predicting_classes
+from separatrix.expressions import Expression
+from separatrix.models import predicting
 from separatrix.models.base import SEED_OF_VISITS
 from separatrix.models.blocked import refuse
-from separatrix.models.calibration import cross_fitted_scores
+from separatrix.models.calibration import calibrated, cross_fitted_scores
 from separatrix.models.certified import Certified, FitContext, Problems
 from separatrix.models.limits import counting
 from separatrix.models.parameters import parameter
@@ -64,8 +65,8 @@ class LinearClassifier(ClassifierMixin, Certified):
 
     _each = ", for each class against the rest"
 
-    decision_function = predicting_classes.decision_function
-    predict, score = predicting_classes.predict, predicting_classes.score
+    decision_function = predicting.decision_function
+    predict, score = predicting.predict, predicting.accuracy
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Labels]:
         matrix, y = validate(self, X, y, finite=False)
@@ -102,9 +103,8 @@ class LinearClassifier(ClassifierMixin, Certified):
         """How scores become probabilities, or None."""
         return getattr(self, "calibrate", None)
 
-    def _calibration_scores(self, X: Any) -> np.ndarray:
-        """The scores whose winner ``predict`` gives: (n,) for two classes, (n, K) for more."""
-        return self.decision_function(X)
+    def _probabilities(self, scores: Expression, winner: Expression) -> Expression | None:
+        return calibrated(self, scores, winner)
 
     def _cross_fitted_scores(
         self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None, folds: Any

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,9 +22,17 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
-from separatrix.losses import LogLoss, Softmax
+from separatrix.expressions import (
+    Consistent,
+    Expression,
+    LogSigmoid,
+    Scaled,
+    Sigmoid,
+    Softmax,
+)
+from separatrix.losses import LogLoss
 from separatrix.messages import Message, Setting
-from separatrix.models import certified, penalised
+from separatrix.models import certified, penalised, predicting
 from separatrix.models.callbacks import CallbackSupportMixin
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.composing import multinomial, pointwise
@@ -35,7 +42,6 @@ from separatrix.models.parameters import compat, parameter
 from separatrix.models.scores import column_names
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START
 from separatrix.objectives.penalties import Penalty
-from separatrix.probabilities.ties import agreeing, winners
 from separatrix.solvers import SOLVERS
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.protocol import Solver
@@ -405,35 +411,13 @@ class LogisticRegression(CallbackSupportMixin, LinearClassifier):
             **rows,
         )
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes.
+    predict_proba = predicting.predict_proba
+    predict_log_proba = predicting.predict_log_proba
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, K)
-            Rows sum to one. The largest entry always belongs to the predicted class, without ties:
-            where two would round to the same number, that class has the next larger number.
-        """
-        scores = self.decision_function(X)
-        winner = winners(scores)
+    def _probabilities(self, scores: Expression, winner: Expression) -> Expression:
         # Far beyond this every probability is 0 or 1; an overflow to infinity would be NaN.
-        with np.errstate(over="ignore"):
-            scores = np.clip(self.steepness * scores, -1e300, 1e300)
-        if scores.ndim == 1:
-            positive = expit(scores)
-            proba = np.stack([expit(-scores), positive], axis=1)
-        elif self._multinomial:
-            proba = Softmax().probabilities(scores)
-        else:
-            # Logs first: far from every class all sigmoids would round to zero.
-            proba = Softmax().probabilities(-np.logaddexp(0.0, -scores))
-        return agreeing(proba, winner)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of :meth:`predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        own: Expression = Scaled(scores, self.steepness)
+        if scores.n_columns == 1:
+            return Consistent(Sigmoid(own), winner)
+        # Logs first: far from every class all sigmoids would round to zero.
+        return Consistent(Softmax(own if self._multinomial else LogSigmoid(own)), winner)

@@ -10,11 +10,13 @@ from sklearn.base import OutlierMixin
 from separatrix.data.design import Design, as_design
 from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import sample_weight_of, validate
+from separatrix.expressions import Expression, Threshold
 from separatrix.kernels.functions import LinearKernel, PolynomialKernel
 from separatrix.kernels.gram import gram_of
 from separatrix.kernels.nu import KernelNuObjective
+from separatrix.models import predicting
 from separatrix.models.certified import Claimed, FitContext, Problems
-from separatrix.models.kernel_machine import SHARE_OF_ROWS, KernelMachine, decisions
+from separatrix.models.kernel_machine import SHARE_OF_ROWS, KernelMachine
 from separatrix.solvers.driver import Solution
 
 __all__ = ["OneClassSVM"]
@@ -152,7 +154,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return decisions(self, X)[:, 0]
+        return predicting.decision_function(self, X)
 
     def score_samples(self, X: Any) -> np.ndarray:
         r"""The scores :math:`\langle w, \varphi(x)\rangle`.
@@ -178,4 +180,11 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         -------
         ndarray of int, shape (n_samples,)
         """
-        return np.where(self.decision_function(X) >= 0.0, 1, -1)
+        return predicting.predict(self, X)
+
+    @property
+    def _predicted_classes(self) -> np.ndarray:
+        return np.array([-1, 1])
+
+    def _winner(self, scores: Expression) -> Expression:
+        return Threshold(scores, inclusive=True)

@@ -13,7 +13,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import sample_weight_of, validate
-from separatrix.models import certified, predicting_numbers
+from separatrix.models import certified, predicting
 from separatrix.models.certified import Certified, FitContext, Problems
 from separatrix.models.parameters import fitted, parameter
 from separatrix.solvers.driver import Solution
@@ -37,11 +37,9 @@ class LinearRegressor(RegressorMixin, Certified):
         "certificate_": rules.certificate,
     }
     _needed: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "certificate_")
-    # Whether it predicts several numbers a row where it was fitted to several.
-    _several: ClassVar[bool] = False
 
     fit = certified.fit
-    predict, score = predicting_numbers.predict, predicting_numbers.score
+    predict, score = predicting.predict_numbers, predicting.r2
 
     coef_: np.ndarray = fitted()
     intercept_: Any = fitted()

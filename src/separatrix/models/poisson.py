@@ -12,12 +12,16 @@ from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.data.targets import TargetFacts, TrainingRows
 from separatrix.data.validation import sample_weight_of, validate
+from separatrix.expressions import (
+    Exp,
+    Expression,
+)
 from separatrix.losses import PoissonDeviance
+from separatrix.models import predicting
 from separatrix.models.blocked import is_blocked, require_numbers
 from separatrix.models.composing import pointwise
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.pointwise import LinearRegressor
-from separatrix.models.scores import scores_of
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.pointwise import PointwiseObjective
 
@@ -136,7 +140,10 @@ class PoissonRegressor(LinearRegressor):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._loss.mean(super().predict(X))
+        return predicting.predict_numbers(self, X)
+
+    def _scores(self) -> Expression:
+        return Exp(super()._scores())
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         r"""The share :math:`D^2` of the deviance that is explained, as scikit-learn's score.
@@ -183,7 +190,7 @@ class PoissonRegressor(LinearRegressor):
         elif not weights.all():
             # Rows without weight count as absent, and may be infinitely far from the mean.
             used = weights > 0.0
-        found = scores_of(self, matrix, self.coef_[None, :], self.intercept_)[:, 0]
+        found = predicting.evaluation(self, matrix).of(super()._scores())[:, 0]
         weights, counts, scores = weights[used], counts[used], found[used]
         # Zero where nothing has been counted, for then all losses from the mean are.
         level = np.log(mean) if mean > 0.0 else -np.inf

@@ -28,7 +28,14 @@ from separatrix.data.splitting import held_out_rows
 from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import check_number, validate
 from separatrix.exceptions import warn
+from separatrix.expressions import (
+    Affine,
+    Expression,
+    Features,
+    Monomials,
+)
 from separatrix.messages import Column, Joined, Message, Setting
+from separatrix.models import predicting
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.least_squares import LeastSquaresRegressor, path
 from separatrix.models.parameters import parameter
@@ -418,9 +425,11 @@ class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
         -------
         ndarray of shape (n,) or (n, n_targets)
         """
-        values = self._terms(X).dot(np.ascontiguousarray(self.basis_coef_.T))
-        values += self.basis_intercept_
-        return values[:, 0] if np.ndim(self.intercept_) == 0 else values
+        return predicting.predict_numbers(self, X)
+
+    def _scores(self) -> Expression:
+        terms = Monomials(Features(self.n_features_in_), self._fitted_basis())
+        return Affine(terms, self.basis_coef_, self.basis_intercept_)
 
     def summary(
         self,

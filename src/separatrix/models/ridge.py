@@ -26,6 +26,7 @@ from separatrix.models.least_squares import (
 from separatrix.models.limits import CERTIFIED_GAP
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.path import Path, best_of
+from separatrix.models.predicting import decided
 from separatrix.models.regressor import LEAST_SQUARES, MSE
 from separatrix.models.search import (
     Clock,
@@ -419,13 +420,14 @@ class _Predicted:
     def __init__(self, model: Any, scores: np.ndarray) -> None:
         self.__sklearn_tags__ = model.__sklearn_tags__
         self._scores = scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
-        self._estimator_type, self._chosen = "regressor", lambda scores: scores
+        self._estimator_type, self._predicted = "regressor", self._scores
         if is_classifier(model):
-            self._estimator_type, self._chosen = "classifier", model._chosen
+            self._estimator_type = "classifier"
+            self._predicted = decided(model, scores.reshape(len(scores), -1))
             self.classes_ = model.classes_
 
     def predict(self, X: Any) -> np.ndarray:
-        return self._chosen(self._scores)
+        return self._predicted
 
     def decision_function(self, X: Any) -> np.ndarray:
         return self._scores

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
@@ -26,6 +25,15 @@ from separatrix.data.validation import (
     validate,
 )
 from separatrix.exceptions import warn
+from separatrix.expressions import (
+    Clipped,
+    Consistent,
+    Expression,
+    LogSigmoid,
+    Normalised,
+    Sigmoid,
+    Softmax,
+)
 from separatrix.losses import (
     LOSSES,
     EpsilonInsensitive,
@@ -35,10 +43,10 @@ from separatrix.losses import (
     MarginPerceptronLoss,
     ModifiedHuber,
     PerceptronLoss,
-    Softmax,
     SquaredEpsilonInsensitive,
 )
 from separatrix.messages import Message, Setting
+from separatrix.models import predicting
 from separatrix.models.base import portion_of
 from separatrix.models.blocked import InPasses, is_blocked, refuse
 from separatrix.models.callbacks import CallbackSupportMixin
@@ -61,7 +69,6 @@ from separatrix.models.search import RowSearch
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of, strength_of
-from separatrix.probabilities.ties import agreeing, winners
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Solution, watched
 from separatrix.solvers.perceptron import starting_points
@@ -1105,27 +1112,15 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
             probabilities (Zhang and Oles, 2001, Text categorization based on regularized linear
             classification methods).
         """
-        scores = self.decision_function(X)
+        return predicting.predict_proba(self, X)
+
+    predict_log_proba = available_if(_has_probabilities)(predicting.predict_log_proba)
+
+    def _probabilities(self, scores: Expression, winner: Expression) -> Expression | None:
         if self.loss == "modified_huber" or isinstance(self.loss, ModifiedHuber):
-            return _clipped_probabilities(scores)
-        if scores.ndim == 1:
-            proba = np.stack([expit(-scores), expit(scores)], axis=1)
-        else:
-            # Logs first: far from every class all sigmoids would round to zero.
-            proba = Softmax().probabilities(-np.logaddexp(0.0, -scores))
-        return agreeing(proba, winners(scores))
-
-    @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of :meth:`predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-
-def _clipped_probabilities(scores: np.ndarray) -> np.ndarray:
-    """Probabilities that are linear in the scores between the margins."""
-    own = 0.5 * (np.clip(scores, -1.0, 1.0) + 1.0)
-    if scores.ndim == 1:
-        return np.stack([1.0 - own, own], axis=1)
-    total = own.sum(axis=1, keepdims=True)
-    return np.where(total > 0.0, own / np.where(total > 0.0, total, 1.0), 1.0 / own.shape[1])
+            return Normalised(Clipped(scores))
+        if not (self.loss == "log_loss" or isinstance(self.loss, LogLoss)):
+            return None
+        # Logs first: far from every class all sigmoids would round to zero.
+        two = scores.n_columns == 1
+        return Consistent(Sigmoid(scores) if two else Softmax(LogSigmoid(scores)), winner)

@@ -7,24 +7,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate
 from separatrix.data import rules
-from separatrix.data.columns import columns_of
 from separatrix.data.design import as_design
 from separatrix.data.labels import encode
 from separatrix.data.validation import require_classes, sample_weight_of, validate
+from separatrix.expressions import (
+    Affine,
+    Expression,
+    Positive,
+)
 from separatrix.geometry.exact.integer_weights import integer_weights
 from separatrix.geometry.exact.rational import round_down
 from separatrix.geometry.mistakes.thresholds import Threshold, best_threshold
-from separatrix.models import predicting_classes
+from separatrix.models import predicting
 from separatrix.models.parameters import Parameters, parameter
+from separatrix.models.predicting import Predicting
 
 __all__ = ["DecisionStump"]
 
 
-class DecisionStump(ClassifierMixin, Parameters):
+class DecisionStump(ClassifierMixin, Predicting, Parameters):
     r"""The best threshold on a single column, by the number of training mistakes.
 
     For two classes a half-space whose plane is parallel to all axes but one,
@@ -86,7 +90,7 @@ class DecisionStump(ClassifierMixin, Parameters):
 
     class_weight: Any = parameter(default=None)
 
-    predict, score = predicting_classes.predict, predicting_classes.score
+    predict, score = predicting.predict, predicting.accuracy
 
     _label = "decision stump"
     _any_length = True
@@ -192,16 +196,19 @@ class DecisionStump(ClassifierMixin, Parameters):
         ndarray of shape (n_samples, K) for more
             1 for the class of the row's side, 0 for the others.
         """
-        check_is_fitted(self)
-        design = as_design(validate(self, X))
+        return predicting.decision_function(self, X)
+
+    def _scores(self) -> Expression:
         if len(self.classes_) == 2:
-            scores = design.dot(self.coef_[0])
-            scores += self.intercept_[0]
-            return scores
-        (column,) = columns_of(design).each([self.feature_])
-        sides = np.stack([self.classes_ == self.right_class_, self.classes_ == self.left_class_])
-        out: np.ndarray = sides.astype(np.float64)[(column <= self.threshold_).astype(np.intp)]
-        return out
+            return super()._scores()
+        column = np.zeros((1, self.n_features_in_))
+        column[0, self.feature_] = 1.0
+        beyond = Positive(predicting.affine(self, column, -self.threshold_))
+        right, left = (
+            (self.classes_ == side).astype(np.float64)
+            for side in (self.right_class_, self.left_class_)
+        )
+        return Affine(beyond, (right - left)[:, None], left)
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:
         d, k = sizes.known["d"], sizes.known["K"]

@@ -20,6 +20,7 @@ from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode, one_vs_one_scores, plain_label
 from separatrix.data.validation import check_number, is_same, sample_weight_of, validate
 from separatrix.exceptions import NotSeparableError, warn
+from separatrix.expressions import Expression, Votes
 from separatrix.geometry.points import LabelledPoints
 from separatrix.geometry.separation.separability import Separability, decide
 from separatrix.geometry.separation.witness import Sides
@@ -40,10 +41,9 @@ from separatrix.kernels.objective import (
     LiftedObjective,
     kkt_conditions,
 )
-from separatrix.kernels.prediction import certain_predictions
 from separatrix.losses import Hinge
 from separatrix.messages import Message
-from separatrix.models import calibration, kernel_machine, penalised
+from separatrix.models import calibration, kernel_machine, penalised, predicting
 from separatrix.models.blocked import is_blocked
 from separatrix.models.calibration import Folds, check_calibration
 from separatrix.models.certified import Claimed, FitContext, Problems
@@ -53,15 +53,12 @@ from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.search import strengths_of_rows
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import LinearProblem
-from separatrix.probabilities.ties import winners
 from separatrix.solvers.batched_decomposition import BatchedDecomposition
 from separatrix.solvers.driver import Solution, minimise_batch
 from separatrix.solvers.warm_starts import mean_square
 
 __all__ = ["SVC"]
 
-# Values of the kernel up to which a prediction takes float64 from the start.
-_FEW_VALUES = 1 << 16
 _LIFTS = (None, "nystroem", "fourier")
 # Fitted attributes that not every fit has.
 _FITTED = (
@@ -600,13 +597,15 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
 
     # --- predict ----------------------------------------------------------------------------
 
-    def _class_scores(self, decisions: np.ndarray) -> np.ndarray:
-        if len(self.classes_) == 2:
-            return decisions[:, 0]
-        return one_vs_one_scores(decisions, len(self.classes_))
+    _prediction = kernel_machine.prediction
 
-    def _calibration_scores(self, X: Any) -> np.ndarray:
-        return self._class_scores(kernel_machine.decisions(self, X))
+    def _scores(self) -> Expression:
+        pairs = kernel_machine.scores(self)
+        return pairs if len(self.classes_) == 2 else Votes(pairs, len(self.classes_))
+
+    def _reported(self, scores: Expression) -> Expression:
+        of_pairs = isinstance(scores, Votes) and self.decision_function_shape == "ovo"
+        return scores.of if of_pairs else scores  # type: ignore[attr-defined]
 
     def decision_function(self, X: Any) -> np.ndarray:
         r"""Scores :math:`\langle w, \varphi(x)\rangle + b`, in float64.
@@ -626,10 +625,7 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
         ndarray of shape (n_samples, K * (K - 1) / 2) with ``"ovo"``
             For each pair, positive for the first of the two.
         """
-        scores = kernel_machine.decisions(self, X)
-        if len(self.classes_) > 2 and self.decision_function_shape == "ovo":
-            return scores
-        return self._class_scores(scores)
+        return predicting.decision_function(self, X)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of the largest score.
@@ -645,28 +641,7 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
             more, the class with the most votes of the pairs, among equals the one with the
             larger sum of scores, and among equals still the first.
         """
-        check_is_fitted(self)
-        matrix = validate(self, X)
-        given = hasattr(self, "lift_") or isinstance(self.kernel_, LinearKernel | PrecomputedKernel)
-        if given or len(self.support_) * matrix.shape[0] <= _FEW_VALUES:
-            return self.classes_[
-                winners(self._class_scores(kernel_machine.decisions_of(self, matrix)))
-            ]
-        # Float32 settles most signs, in a third of the time; float64 has the others.
-        vectors = as_design(self.support_vectors_)
-        pairs = self._pair_coefficients()
-        decisions, certain = certain_predictions(
-            self.kernel_, as_design(matrix), vectors, pairs, self.intercept_
-        )
-        scores = self._class_scores(decisions)
-        if scores.ndim > 1:
-            # Equal numbers of votes are for the size of the scores to decide.
-            first, second = -np.sort(-scores, axis=1)[:, :2].T
-            certain &= first - second > 2.0 / 3.0
-        rest = np.flatnonzero(~certain)
-        if len(rest):
-            scores[rest] = self._class_scores(kernel_machine.decisions_of(self, matrix[rest]))
-        return self.classes_[winners(scores)]
+        return predicting.predict(self, X)
 
     # --- along a path -----------------------------------------------------------------------
 
@@ -886,7 +861,7 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
             )
             if not certificate.ok:
                 warn(str(certificate), ConvergenceWarning)
-        return self._class_scores(out)
+        return out[:, 0] if k == 2 else one_vs_one_scores(out, k)
 
 
 def _pairs(n_classes: int) -> list[tuple[int, int, int]]:

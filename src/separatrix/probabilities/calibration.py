@@ -39,17 +39,16 @@ from typing import Any
 
 import numpy as np
 import scipy
-from scipy.special import expit
 
 from separatrix.data.design import as_design
 from separatrix.losses import LogLoss
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
-from separatrix.probabilities.ties import agreeing, winners
+from separatrix.probabilities.ties import leads
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import minimise
 
-__all__ = ["METHODS", "fit_calibration", "probabilities"]
+__all__ = ["METHODS", "fit_calibration"]
 
 METHODS = ("sigmoid", "isotonic")
 
@@ -83,11 +82,11 @@ def fit_calibration(
     Examples
     --------
     >>> import numpy as np
-    >>> from separatrix.probabilities.calibration import fit_calibration, probabilities
+    >>> from separatrix.probabilities.calibration import fit_calibration
     >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
     >>> found = fit_calibration("isotonic", scores, np.array([0, 0, 1, 0, 1, 1]))
-    >>> probabilities(found, np.array([-3.0, 0.0, 3.0])).round(3).tolist()
-    [[0.8, 0.2], [0.5, 0.5], [0.2, 0.8]]
+    >>> found["scores"].tolist(), found["probabilities"].round(3).tolist()
+    ([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0], [0.2, 0.2, 0.5, 0.5, 0.8, 0.8])
     """
     scores = _bounded(scores)
     weights = np.ones(len(codes)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -98,59 +97,10 @@ def fit_calibration(
     return {"method": method, "slope": _temperature(scores, codes, weights)}
 
 
-def probabilities(calibration: dict[str, Any], scores: np.ndarray) -> np.ndarray:
-    """Probabilities of all classes from scores; see :func:`fit_calibration`.
-
-    Parameters
-    ----------
-    calibration : dict
-    scores : ndarray of shape (n_samples,) or (n_samples, K)
-
-    Returns
-    -------
-    ndarray of shape (n_samples, 2) or (n_samples, K)
-        The class chosen by the scores has the largest entry, without ties.
-    """
-    winner = winners(scores)
-    scores = _bounded(scores)
-    isotonic = calibration["method"] == "isotonic"
-    if scores.ndim == 1:
-        if isotonic:
-            positive = _interpolate(calibration, scores)
-            proba = np.stack([1.0 - positive, positive], axis=1)
-        else:
-            with np.errstate(over="ignore"):
-                z = calibration["slope"] * scores + calibration["intercept"]
-            # Each from its own sigmoid: 1 - p has no small values.
-            proba = np.stack([expit(-z), expit(z)], axis=1)
-        # Non-decreasing still: at most one half on one side of zero, at least that on the other.
-        against = proba[np.arange(len(proba)), winner] < 0.5
-        proba[against] = 0.5
-        return agreeing(proba, winner)
-    if isotonic:
-        proba = _interpolate(calibration, _leads(scores))
-    else:
-        with np.errstate(over="ignore"):
-            proba = np.exp(calibration["slope"] * (scores - scores.max(axis=1, keepdims=True)))
-    proba /= proba.sum(axis=1, keepdims=True)
-    return agreeing(proba, winner)
-
-
 def _bounded(scores: np.ndarray) -> np.ndarray:
     """Scores in float64 within reason; an overflow to NaN says nothing and is taken for zero."""
     scores = np.asarray(scores, dtype=np.float64)
     return np.clip(np.where(np.isnan(scores), 0.0, scores), -_HUGE, _HUGE)
-
-
-def _leads(scores: np.ndarray) -> np.ndarray:
-    """Return each score less the largest of the others."""
-    rows, best = np.arange(len(scores)), scores.argmax(axis=1)
-    others = scores.copy()
-    others[rows, best] = -np.inf
-    rival = np.repeat(scores.max(axis=1)[:, None], scores.shape[1], axis=1)
-    rival[rows, best] = others.max(axis=1)
-    out: np.ndarray = scores - rival
-    return out
 
 
 def _platt(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> dict[str, float]:
@@ -234,7 +184,7 @@ def _isotonic(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> dic
         x, hit, by_entry = scores, codes == 1, weights
     else:
         n_classes = scores.shape[1]
-        x = _leads(scores).ravel()
+        x = leads(scores).ravel()
         hit = (codes[:, None] == np.arange(n_classes)).ravel()
         by_entry = np.repeat(weights, n_classes)
     n1, n0 = float(by_entry[hit].sum()), float(by_entry[~hit].sum())
@@ -252,16 +202,3 @@ def _isotonic(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> dic
         "scores": np.ldexp(fitted.X_thresholds_, exponent),
         "probabilities": low + (high - low) * fitted.y_thresholds_,
     }
-
-
-def _interpolate(calibration: dict[str, Any], scores: np.ndarray) -> np.ndarray:
-    """Linear between the points, constant beyond; monotone to the last digit."""
-    x, p = calibration["scores"], calibration["probabilities"]
-    if len(x) == 1:
-        return np.full(scores.shape, p[0])
-    clipped = np.clip(scores, x[0], x[-1])
-    left = np.clip(np.searchsorted(x, clipped, side="right") - 1, 0, len(x) - 2)
-    # A share of the way first: a slope could overflow between neighbouring scores.
-    share = (clipped - x[left]) / (x[left + 1] - x[left])
-    out: np.ndarray = np.minimum(p[left] + share * (p[left + 1] - p[left]), p[left + 1])
-    return out

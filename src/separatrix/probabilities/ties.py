@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["agreeing", "winners"]
+__all__ = ["agreeing", "leads", "winners"]
 
 
 def winners(scores: np.ndarray) -> np.ndarray:
@@ -14,12 +14,28 @@ def winners(scores: np.ndarray) -> np.ndarray:
     return scores.argmax(axis=1)
 
 
-def agreeing(proba: np.ndarray, winner: np.ndarray) -> np.ndarray:
-    """Lift the winner's probability by an ulp where rounding made it tie or lose."""
-    rows = np.arange(len(proba))
-    others = proba.copy()
-    others[rows, winner] = -np.inf
-    best = others.max(axis=1)
-    tied = proba[rows, winner] <= best
-    proba[rows[tied], winner[tied]] = np.nextafter(best[tied], 2.0)
-    return proba
+def agreeing(values: np.ndarray, winner: np.ndarray, *, ties: bool = False) -> np.ndarray:
+    """Lift the winner's value by an ulp, in place, where rounding made it tie or lose.
+
+    With ``ties`` it may tie with those after it.
+    """
+    rows = np.arange(len(values))
+    if ties:
+        best, behind = values.max(axis=1), values.argmax(axis=1) != winner
+    else:
+        others = values.copy()
+        others[rows, winner] = -np.inf
+        best = others.max(axis=1)
+        behind = values[rows, winner] <= best
+    values[rows[behind], winner[behind]] = np.nextafter(best[behind], np.inf)
+    return values
+
+
+def leads(scores: np.ndarray) -> np.ndarray:
+    """Each score less the largest of the others."""
+    rows, best = np.arange(len(scores)), scores.argmax(axis=1)
+    others = scores.copy()
+    others[rows, best] = -np.inf
+    rival = np.repeat(scores.max(axis=1)[:, None], scores.shape[1], axis=1)
+    rival[rows, best] = others.max(axis=1)
+    return np.asarray(scores - rival)

@@ -28,6 +28,7 @@ __all__ = [
     "Where",
     "Words",
     "cells_of",
+    "nodes_of",
 ]
 
 
@@ -194,6 +195,15 @@ Feature = Number | Words
 """What the matrix has a column of, or for words several."""
 
 
+def nodes_of(node: Feature | Condition) -> Iterator[Feature | Condition]:
+    """Yield a number, a condition or words, and all that it is made of, as often as it is used."""
+    yield node
+    for each in dataclasses.fields(node):  # type: ignore[arg-type]
+        own = getattr(node, each.name)
+        if isinstance(own, (Number, Condition)):
+            yield from nodes_of(own)
+
+
 def cells_of(node: Feature | Condition) -> Iterator[Cell]:
     """Yield the cells that a number, a condition or words are made of, each as often as it is used.
 
@@ -205,10 +215,4 @@ def cells_of(node: Feature | Condition) -> Iterator[Cell]:
     >>> [cell.column for cell in cells_of(adult)]
     ['age']
     """
-    if isinstance(node, Cell):
-        yield node
-        return
-    for each in dataclasses.fields(node):  # type: ignore[arg-type]
-        own = getattr(node, each.name)
-        if isinstance(own, (Number, Condition)):
-            yield from cells_of(own)
+    return (one for one in nodes_of(node) if isinstance(one, Cell))

@@ -49,6 +49,9 @@ class Database(ABC):
     def run(self, text: str, program: Program, rows: Mapping[str, Sequence[object]]) -> Answers:
         """What the query of a text answers for rows of a table with the name ``data``."""
         found = self._rows(statements(text)[0], self._table(program, rows))
+        if DIALECTS[self.dialect].whole_row:
+            # Joins keep no order; the others answer row by row.
+            found.sort(key=lambda row: int(row[len(program.cells)]))
         prediction = program.prediction
         n_labels = 0 if prediction.label is None else prediction.label.n_columns
         n_scores = prediction.scores.n_columns
@@ -79,17 +82,19 @@ class Database(ABC):
     def _table(self, program: Program, rows: Mapping[str, Sequence[object]]) -> list[str]:
         own = DIALECTS[self.dialect]
         kinds = {"number": own.double, "text": own.texts, "date": own.timestamp}
-        names = [own.identifier(cell.column) for cell in program.cells] or ['"none"']
-        types = [kinds[cell.kind] for cell in program.cells] or ["INTEGER"]
-        columns = ", ".join(map(" ".join, zip(names, types, strict=True)))
-        n_rows = max(map(len, rows.values()), default=0)
+        names = [cell.column for cell in program.cells]
+        place = "place_of_the_row"
+        while place in names:
+            place += "_"
+        columns = [f"{own.identifier(c.column)} {kinds[c.kind]}" for c in program.cells]
+        columns.append(f"{own.identifier(place)} INTEGER")
         lines = []
-        for i in range(n_rows):
+        for i in range(len(next(iter(rows.values()), ()))):
             cells = [_literal(own, cell.kind, rows[cell.column][i]) for cell in program.cells]
-            lines.append(f"({', '.join(cells or ['NULL'])})")
+            lines.append(f"({', '.join([*cells, str(i)])})")
         parts = (lines[k : k + 500] for k in range(0, len(lines), 500))
         return [
-            f"CREATE TABLE data ({columns})",
+            f"CREATE TABLE data ({', '.join(columns)})",
             *(f"INSERT INTO data VALUES {', '.join(part)}" for part in parts),
         ]
 

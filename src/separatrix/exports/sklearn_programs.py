@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
-from separatrix.exports.artefacts import Unprintable
+from separatrix.data.design import as_design
+from separatrix.exports.artefacts import Answers, Unprintable
 from separatrix.exports.sklearn_models import sklearn_class
+from separatrix.expressions.base import Evaluation
+from separatrix.expressions.features import Program
+from separatrix.expressions.scores import Wins, wins
 from separatrix.tables.cells import ONE, ZERO, divided, less
 from separatrix.tables.features import (
     Arithmetic,
@@ -28,9 +32,11 @@ from separatrix.tables.features import (
     Power,
     Where,
     Words,
+    cells_of,
+    nodes_of,
 )
 
-__all__ = ["REMARKS", "features_of", "input_names", "taken_apart"]
+__all__ = ["REMARKS", "answers_of", "features_of", "input_names", "taken_apart"]
 
 REMARKS = (
     "A row that the pipeline refuses, as one with a category that was not seen in the fit, has no "
@@ -150,9 +156,9 @@ def _missing(signal: Raw | Number) -> Conditions:
     """Whether there is nothing in a signal."""
     if isinstance(signal, Raw):
         return [] if signal.gone else [(IsMissing(signal.text), True)]
-    if isinstance(signal, Cell):
-        return [(IsMissing(signal), True)]
-    return [(Compare("==", signal, signal), False)]
+    if any(isinstance(one, Where) for one in nodes_of(signal)):
+        return [(Compare("==", signal, signal), False)]
+    return [(IsMissing(cell), True) for cell in dict.fromkeys(cells_of(signal))]
 
 
 def _chosen(conditions: Conditions, then: Number, otherwise: Number) -> Number:
@@ -484,3 +490,98 @@ _STEPS: dict[str, Callable[[Any, Sequence[Signal]], Iterable[Signal]]] = {
     "TfidfTransformer": _tfidf,
 }
 _OF_WORDS = ("TfidfTransformer",)
+
+
+# --- scikit-learn's own answers ------------------------------------------------------------------
+
+
+def answers_of(model: Any, program: Program, rows: Mapping[str, Sequence[Any]]) -> Answers:
+    """What a fitted model or pipeline answers itself to rows of the cells of its program.
+
+    Parameters
+    ----------
+    model : estimator
+    program : Program
+        That :func:`~separatrix.exports.programs.program_of` made of the model.
+    rows : mapping of str to sequence
+        As ``Sample.rows``.
+
+    Returns
+    -------
+    Answers
+
+    Raises
+    ------
+    ValueError
+        If the model refuses a row.
+    """
+    steps, last = taken_apart(model)
+    X, trees = _input(steps, last, rows), program.prediction
+    if hasattr(last, "_prediction"):
+        for step in steps:
+            X = X if _is_idle(step) else step.transform(X)
+        values = Evaluation(as_design(X if program.kept is None else X[:, program.kept]))
+        label, shares = (
+            None if node is None else values.of(node) for node in (trees.label, trees.probabilities)
+        )
+        return Answers(values.of(trees.scores), label, shares)
+    predicted = np.asarray(model.predict(X))
+    if trees.label is None:
+        return Answers(_finite(predicted.reshape(len(X), -1)))
+    shares = None if trees.probabilities is None else np.asarray(model.predict_proba(X))
+    if sklearn_class(last) == "CalibratedClassifierCV":
+        assert shares is not None
+        scores = shares[:, 1:] - shares[:, :1] if shares.shape[1] == 2 else shares
+    else:
+        scores = np.asarray(model.decision_function(X)).reshape(len(X), -1)
+        if isinstance(trees.scores, Wins):
+            # A share of less than one half settles what the wins leave equal.
+            together = last.decision_function_shape == "ovr"
+            scores = np.rint(scores) if together else wins(scores, trees.scores.n_classes)
+    places = {label: k for k, label in enumerate(trees.classes)}
+    return Answers(_finite(scores), np.array([places[one] for one in predicted.tolist()]), shares)
+
+
+def _finite(scores: np.ndarray) -> np.ndarray:
+    if not np.isfinite(scores).all():
+        raise ValueError("The scores of a row are beyond the largest number.")
+    return scores
+
+
+def _input(steps: Sequence[Any], model: Any, rows: Mapping[str, Sequence[Any]]) -> Any:
+    """The rows as a pipeline takes them: texts, an array or a data frame."""
+    names = input_names(steps, model)
+    features, _ = features_of(steps, names)
+    read = [feature.cell.column for feature in features if isinstance(feature, Words)]
+    if names == ["text"] and read == names and not hasattr([*steps, model][0], "n_features_in_"):
+        return ["" if text is None else text for text in rows["text"]]
+    kinds = {cell.column: cell.kind for feature in features for cell in cells_of(feature)}
+    n = len(next(iter(rows.values())))
+    nothing = None if _tells_none([*steps]) else math.nan
+    columns: dict[str, Any] = {}
+    for name in names:
+        if kinds.get(name, "number") != "text":
+            columns[name] = np.asarray(rows.get(name, np.zeros(n)), dtype=np.float64)
+            continue
+        gone = "" if name in read else nothing
+        columns[name] = np.empty(n, dtype=object)
+        columns[name][:] = [gone if v is None else v for v in rows.get(name, [None] * n)]
+    first = next((step for step in steps if not _is_idle(step)), model)
+    if getattr(first, "feature_names_in_", None) is None:
+        return np.column_stack([*columns.values()])
+    import pandas as pd
+
+    return pd.DataFrame(columns)
+
+
+def _tells_none(steps: Iterable[Any]) -> bool:
+    """Whether a step was fitted to None as a category."""
+    inner = [one for step in steps for one in _inner(step)]
+    own = [values for step in steps for values in getattr(step, "categories_", ())]
+    return any(None in values.tolist() for values in own) or bool(inner and _tells_none(inner))
+
+
+def _inner(step: Any) -> list[Any]:
+    """The steps of a pipeline, or of the transformers of columns."""
+    listed = getattr(step, "transformers_", None) or getattr(step, "steps", None) or ()
+    return [one[1] for one in listed]
