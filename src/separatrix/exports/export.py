@@ -308,7 +308,8 @@ def _table(program: Program, encoder: Any, rows: Rows) -> Table:
         values = rows[cell.column]
         n = len(values)
         if cell.kind == "text":
-            gone = np.array([value is None for value in values], dtype=bool)
+            marks = encoder.missing_marks(cell.column)
+            gone = np.array([value is None or value in marks for value in values], dtype=bool)
             columns[cell.column] = masked(np.array(values, dtype=object), gone)
             kinds[cell.column] = encoder.kinds_.get(cell.column, "category")
         else:

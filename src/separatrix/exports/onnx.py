@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OPSET", "printed"]
 
-OPSET = 18
+OPSET = 19
 """The version of the operators."""
 
 _MOST_LEVELS = 20_000
@@ -538,7 +538,7 @@ def printed(program: Program, heading: Heading, sample: Sample) -> bytes:
         producer_name="separatrix",
         doc_string="\n".join([*heading.lines, *_description(program)]),
     )
-    model.ir_version = 8
+    model.ir_version = 9
     helper.set_model_props(model, _proof(program, sample))
     graph.onnx.checker.check_model(model)
     return bytes(model.SerializeToString())

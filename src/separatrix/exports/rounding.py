@@ -498,6 +498,12 @@ def _(node: scores.Wins, of: Of) -> Enclosed:
 
 
 @_enclose.register
+def _(node: answers.Positive, of: Of) -> Enclosed:
+    v, e = of(node.of)
+    return Enclosed((v > 0.0).astype(np.float64), np.where((np.abs(v) > e) | (e == 0.0), 0.0, 1.0))
+
+
+@_enclose.register
 def _(node: scores.Stacked, of: Of) -> Enclosed:
     return Enclosed(*(np.hstack(part) for part in zip(*map(of, node.of), strict=True)))
 

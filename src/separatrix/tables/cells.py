@@ -27,7 +27,7 @@ from separatrix.tables.features import (
     Number,
     Where,
 )
-from separatrix.tables.table import DEFAULT_MISSING, LevelMatch, number_text, quote, spelled_number
+from separatrix.tables.table import LevelMatch, number_text, quote, spelled_number
 from separatrix.tables.value_format import ValueFormat, truth_words
 
 __all__ = ["ONE", "ZERO", "Column", "column_of", "divided", "less"]
@@ -82,8 +82,8 @@ class Column:
         if self.levels:
             return self
         assert isinstance(self.value, Cell)
-        marks = tuple(mark for mark in DEFAULT_MISSING if match.find(mark) < 0)
-        return Column(self.value, (*self.guards, (IsLevel(self.value, marks), False)))
+        marks = IsLevel(self.value, match.missing_marks())
+        return Column(self.value, (*self.guards, (marks, False)))
 
     def _texts(self, level: str, match: LevelMatch) -> list[str]:
         """The texts that are compared: a level, and others that are read as it."""

@@ -465,7 +465,7 @@ class Category(Encoding):
 
     # Made at their first use: of a million levels they take more than the levels do.
     @cached_property
-    def _match(self) -> LevelMatch:
+    def match(self) -> LevelMatch:
         # Rare levels are found like the others and point at one feature.
         reference = [] if self.reference is None else [self.reference]
         return LevelMatch([*self.levels, *self.rare, *reference])
@@ -530,7 +530,7 @@ class Category(Encoding):
                 unseen = dict(zip(column.levels[new].tolist(), counts[new].tolist(), strict=True))
         else:
             gone = missing_mask(column)
-            found = self._match.find_all(np.ma.getdata(column).tolist())
+            found = self.match.find_all(np.ma.getdata(column).tolist())
             codes = np.where(gone, missing, places[found]).astype(np.int32)
             new = (found < 0) & ~gone
             if new.any():
@@ -556,7 +556,7 @@ class Category(Encoding):
         return codes
 
     def features(self, column_of: ColumnOf, settings: Settings) -> list[Formula]:
-        column, match = column_of(self.name), self._match
+        column, match = column_of(self.name), self.match
         there = column.without_marks(match)
         own = [column.indicator([level], match) for level in self.levels]
         if self.rare:
@@ -567,7 +567,7 @@ class Category(Encoding):
     def _found(self, levels: np.ndarray) -> np.ndarray:
         """Which of the levels of the fit each of some is; those of blocks are the same objects."""
         if self._last is None or self._last[0] is not levels:
-            self._last = (levels, self._match.find_all(levels.tolist()))
+            self._last = (levels, self.match.find_all(levels.tolist()))
         found: np.ndarray = self._last[1]
         return found
 

@@ -593,6 +593,13 @@ class Encoder:
         values = self.placeholders_.get(name)
         return gone if values is None else gone | np.isin(np.ma.getdata(column), values)
 
+    def missing_marks(self, name: str) -> frozenset[str]:
+        """What files write for a missing value, but for the levels of a column of levels."""
+        for one in self.column_encodings:
+            if isinstance(one, kinds.Category) and one.name == name:
+                return frozenset(one.match.missing_marks())
+        return frozenset()
+
     def n_missing(self, table: Table) -> int:
         """The number of cells of a table that count as missing, placeholders included."""
         count = table.n_missing

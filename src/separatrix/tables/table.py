@@ -772,6 +772,10 @@ class LevelMatch:
                 found[number] = -1 if number in found else self._exact[level]
         return found
 
+    def missing_marks(self) -> tuple[str, ...]:
+        """What files write for a missing value, but for what is a level."""
+        return tuple(mark for mark in DEFAULT_MISSING if self.find(mark) < 0)
+
     def find(self, value: Any) -> int:
         """The index of the level, or -1."""
         text = label_text(value)
