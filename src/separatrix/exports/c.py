@@ -145,7 +145,8 @@ def printed(program: Program, heading: Heading, sample: Sample, *, float32: bool
         sizes["probabilities"] = own.probabilities.n_columns
         code.write(f"if (!probabilities) return {label};")
         values = code.of(own.probabilities)
-        code.write(fill.format("probabilities", sizes["probabilities"], f"{values}[k]"))
+        filled_in = fill.format("probabilities", sizes["probabilities"], f"{values}[k]")
+        code.write(filled_in.removeprefix("if (probabilities) "))
     code.write(f"return {label};")
     rows = [row for row in golden(program, sample) if all(map(_speakable, row[0]))]
     cells, labels, expected, bounds = map(list, zip(*rows, strict=True))
@@ -216,8 +217,8 @@ def _usage(code: _C, sizes: dict[str, int]) -> list[str]:
     """How the header is used."""
     m, M = code.name, code.name.upper()
     return [
-        f"How to call it: fill every field of a {m}_row; {m}_predict returns the place of the class "
-        f"or -1, and {m}_class the class of a place.",
+        f"How to call it: fill every field of a {m}_row; {m}_predict returns the place of the "
+        f"class, and {m}_class the class of a place.",
         *answered(code.program, "-1, and NAN for its numbers"),
         f"Proof: cc -x c -D{M}_PROOF {m}.h -lm && ./a.out prints the largest difference from the "
         "answers of the library as a share of its bound, and fails above 1.",

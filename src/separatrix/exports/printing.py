@@ -119,7 +119,8 @@ def _joined(parts: list[str]) -> str:
         if lines[-1] and len(lines[-1]) + len(part) > _WIDTH:
             lines.append("")
         lines[-1] += f"{part}, "
-    return "\n".join(map(str.rstrip, lines)).removesuffix(",")
+    joined = "\n".join(map(str.rstrip, lines)).removesuffix(",")
+    return f"\n{joined}\n" if len(lines) > 1 else joined
 
 
 class Code:
