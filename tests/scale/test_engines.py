@@ -91,7 +91,7 @@ def test_blocks_of_many_columns_have_more_rows_so_that_they_send_less():
     assert after <= 2.0 * SENT
     # A limit that is given holds, and so does the memory.
     assert [len(scan(rows, y, block_rows=100_000).blocks), len(scan(rows, y).blocks)] == [3, 2]
-    assert len(scan(rows, y, memory=16 * 24 * 70_000).blocks) == 4
+    assert len(scan(rows, y, memory=32 * 24 * 70_000).blocks) == 4
     assert len(scan(np.ones((70_000, 2)), y[:70_000]).blocks) == 2
 
 

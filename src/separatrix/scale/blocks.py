@@ -28,8 +28,9 @@ BLOCK_ROWS = 65_536
 FLOATS_SENT = 2.0
 #: What a block sends, as a share of the bytes of its rows.
 SENT = 0.25
-#: What a block takes that has more rows for what it sends, as a share of the memory.
-MOST_MEMORY = 1.0 / 16.0
+#: What a block takes that has more rows for what it sends, as a share of the memory: each thread
+#: holds one.
+MOST_MEMORY = 1.0 / 32.0
 
 
 @dataclass(frozen=True, eq=False)
