@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from separatrix import LogisticRegression, cli
 from separatrix.exceptions import DataError
@@ -682,3 +683,20 @@ def test_folders_and_open_files(tmp_path: Path) -> None:
         with path.open("rb") as file:
             opened = scan(file, "y", cache=tmp_path / "cache")
         assert opened.fingerprint == scan(path, "y", cache=tmp_path / "cache").fingerprint
+
+
+def test_blocks_of_files_with_many_columns_have_more_rows(tmp_path):
+    sql = "SELECT 'level' || (i * 7919) % 60000 AS c, i % 3 = 0 AS y FROM range(150000) t(i)"
+    path = write(tmp_path / "many.parquet", sql)
+    options = {"kinds": {"c": "category"}, "cache": tmp_path / "cache", "memory": "2GB"}
+    data = scan(path, "y", **options)
+    assert data.n_features == 60_000
+    assert [block.n_rows for block in data.blocks] == [150_000]
+    limited = scan(path, "y", block_rows=65_536, **options)
+    assert max(block.n_rows for block in limited.blocks) <= 65_536
+    assert limited.fingerprint == data.fingerprint
+    assert (matrix_rows(limited) != matrix_rows(data)).nnz == 0
+
+
+def matrix_rows(data: BlockedData) -> sp.csr_matrix:
+    return sp.vstack([block.load().matrix for block in data.blocks], format="csr")

@@ -20,6 +20,18 @@ from separatrix.data.targets import bounded_numbers
 
 __all__ = ["ArrayBlock", "Block", "BlockedData", "Rows", "Shape"]
 
+#: Rows of a block, unless it would send too much: enough that what a task costs is small beside
+#: the work on them, and few enough that there are blocks for every thread.
+BLOCK_ROWS = 65_536
+#: Floats that a block sends for every column: the gradient, and the direction in which slopes are
+#: balanced for an intercept.
+FLOATS_SENT = 2.0
+#: What a block sends, as a share of the bytes of its rows.
+SENT = 0.25
+#: What a block takes that has more rows for what it sends, as a share of the memory: each thread
+#: holds one.
+MOST_MEMORY = 1.0 / 32.0
+
 
 @dataclass(frozen=True, eq=False)
 class Shape:
@@ -296,6 +308,35 @@ class BlockedData:
             f"BlockedData({self.n_rows:,} rows, {self.n_features:,} features, "
             f"{len(self.blocks):,} blocks, from {self.source})"
         )
+
+
+def rows_of_a_block(row_bytes: float, n_columns: int, memory: float) -> int:
+    """Rows of a block, by the bytes of its rows and by what it sends.
+
+    What a block sends does not grow with its rows, and is read, sent and added up for every block.
+    So a block has :data:`BLOCK_ROWS` rows, or as many more as it takes to send :data:`SENT` of its
+    bytes at most; then it takes :data:`MOST_MEMORY` of the memory at most.
+
+    Parameters
+    ----------
+    row_bytes : float
+        What a row takes.
+    n_columns : int
+        Of the matrix.
+    memory : float
+        Bytes.
+
+    Examples
+    --------
+    >>> from separatrix.scale.blocks import rows_of_a_block
+    >>> rows_of_a_block(4 * 28, 28, 1e9)
+    65536
+    >>> rows_of_a_block(40 * 8, 1_000_000, 4e9)
+    200000
+    """
+    row_bytes = max(row_bytes, 1.0)
+    rows = min(FLOATS_SENT * 8.0 * n_columns / (SENT * row_bytes), MOST_MEMORY * memory / row_bytes)
+    return max(BLOCK_ROWS, math.ceil(rows))
 
 
 def in_pieces(n: int, size: int) -> Iterator[slice]:

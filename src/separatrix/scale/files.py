@@ -34,7 +34,14 @@ from separatrix.messages import (
     plural,
     record_of,
 )
-from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
+from separatrix.scale.blocks import (
+    BLOCK_ROWS,
+    Block,
+    BlockedData,
+    Rows,
+    in_pieces,
+    rows_of_a_block,
+)
 from separatrix.scale.column_pairs import alert_about_blocks
 from separatrix.scale.dask_engine import Dask
 from separatrix.scale.encoding import (
@@ -140,7 +147,7 @@ class ScanOptions:
     encoder: Encoder | None
     quantity: bool | None
     single: bool
-    block_rows: int
+    block_rows: int | None
     on_progress: Any
     engine: Any
     reading: Mapping[str, Any]
@@ -606,6 +613,9 @@ class _Scan:
         self.statistics.row_ranges = row_ranges(sources, self._most(raw))
         plan, labels = self._encoding_plan(sources)
         width = self._row_bytes(plan)
+        if options.block_rows is None:
+            rows = rows_of_a_block(width, plan.encoder.n_features_, options.memory)
+            self.options = replace(self.options, block_rows=rows)
         spans = self.spans or row_ranges(sources, self._most(raw + width))
         stored = self.stage is not None or (
             self.readers.shares_cache and self._fits_cache(n_rows * width + 24.0 * n_rows)
@@ -615,7 +625,7 @@ class _Scan:
     def _most(self, row_bytes: float) -> int:
         """Rows of a stretch: of as many as two threads can have in memory."""
         rows = self.options.available * _RANGE / max(row_bytes, 1.0)
-        return int(max(min(rows, 4 * self.options.block_rows), 256))
+        return int(max(min(rows, 4 * (self.options.block_rows or BLOCK_ROWS)), 256))
 
     # --- sources --------------------------------------------------------------------------------
 
@@ -1230,8 +1240,8 @@ class _Encoding:
         plan, out = self.plan, []
         fit, held = plan.rows(span)
         # Decoded on every pass, a stretch is one block, so that it is decoded once.
-        size = self.options.block_rows if self.stored else max(len(fit), 1)
-        for i, piece in enumerate(in_pieces(len(fit), size)):
+        size = self.options.block_rows if self.stored else None
+        for i, piece in enumerate(in_pieces(len(fit), size or max(len(fit), 1))):
             rows = fit[piece]
             place = span.place(plan.sources, 0, span.n_rows)
             if held is None:

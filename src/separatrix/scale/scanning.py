@@ -15,7 +15,14 @@ from separatrix.data.labels import encode
 from separatrix.data.row_hashing import row_keys
 from separatrix.data.validation import require_classes, require_finite, sample_weight_of
 from separatrix.exceptions import DataError, warn
-from separatrix.scale.blocks import ArrayBlock, BlockedData, Rows, in_pieces, total_weights
+from separatrix.scale.blocks import (
+    ArrayBlock,
+    BlockedData,
+    Rows,
+    in_pieces,
+    rows_of_a_block,
+    total_weights,
+)
 from separatrix.scale.files import ScanOptions, scan_files
 from separatrix.scale.samples import sample_of, sample_size
 from separatrix.tables import DEFAULT_MISSING, Encoder
@@ -26,8 +33,6 @@ from separatrix.tables.terms import Terms
 
 __all__ = ["bytes_of", "sample_of", "scan"]
 
-# Rows of a block: its sums then cost more than what is done around them.
-BLOCK_ROWS = 65_536
 ProgressCallback = Callable[[str, int, int], None]
 """``on_progress(stage, rows, n_rows)``: how far scanning is."""
 
@@ -62,7 +67,7 @@ def scan(
     group: str | None = None,
     time: str | None = None,
     single: bool = True,
-    block_rows: int = BLOCK_ROWS,
+    block_rows: int | None = None,
     engine: Any = None,
     on_progress: ProgressCallback | None = None,
     on_target: TargetCallback | None = None,
@@ -123,8 +128,9 @@ def scan(
         A column of dates or numbers by which the latest rows are held out.
     single : bool
         Whether matrices of files are stored in float32.
-    block_rows : int
-        Rows of a block, at most.
+    block_rows : int, optional
+        Rows of a block, at most.  By default 65,536, and more where there are so many columns that
+        what a block sends would be more than a quarter of its bytes.
     engine : Dask, optional
         Of the cluster that a Dask collection lies on; by default that of the current client. Of
         files: of the cluster whose workers read Parquet files, each its row groups, find what
@@ -277,7 +283,7 @@ def _require_parts(test_size: Any, group: Any, time: Any, block_rows: Any) -> No
         raise DataError(f"test_size must be a share from 0 up to below 1, not {test_size!r}")
     if group is not None and time is not None:
         raise DataError("group and time both choose the rows to hold out: give one of them")
-    if block_rows < 1:
+    if block_rows is not None and block_rows < 1:
         raise DataError(f"block_rows must be a whole number from 1, not {block_rows!r}")
 
 
@@ -350,7 +356,7 @@ def _is_relation(source: Any) -> bool:
 
 
 def _of_arrays(
-    X: Any, y: Any, weights: Any, memory: int, block_rows: int, quantity: bool = False
+    X: Any, y: Any, weights: Any, memory: int, block_rows: int | None, quantity: bool = False
 ) -> BlockedData:
     from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
 
@@ -371,6 +377,8 @@ def _of_arrays(
     design = as_design(X).merged()
     matrix, squares = design.matrix, design.row_squares()
     rows = Rows(matrix, codes, weights, squares)
+    if block_rows is None:
+        block_rows = rows_of_a_block(rows.nbytes / len(rows), design.n_features, memory)
     blocks = tuple(
         ArrayBlock(rows[piece], f"rows {piece.start + 1:,} to {piece.stop:,}")
         for piece in in_pieces(len(y), block_rows)
