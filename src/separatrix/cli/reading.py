@@ -49,11 +49,13 @@ def read_training_table(
     marks: frozenset[str] | None = None,
     *,
     most_rows: int | None = None,
+    together: str | None = None,
     described: bool = False,
 ) -> Table:
     """Read the table of a fit; the marks for missing values may be those of an earlier one.
 
-    ``described``: the table is only described, so that it needs no target.
+    ``most_rows`` and ``together``: as of :func:`read_table`.  ``described``: the table is only
+    described, so that it needs no target.
     """
     target = options.target or "target"
     try:
@@ -66,6 +68,7 @@ def read_training_table(
             ordered=options.ordered,
             needed=() if described and options.target is None else (target,),
             most_rows=most_rows,
+            together=together,
             **{name: getattr(options, name) for name in OPTIONS},
         )
     except NoSuchColumn as error:
@@ -380,7 +383,7 @@ def scan_where_weighted(*given: Any, weight: str | None, **options: Any) -> Bloc
 
 
 # Of a table that is too large, what is read to be shown.
-_SHOWN = 50_000
+SHOWN = 50_000
 # With less DuckDB can put no rows in order.
 _LEAST = 1 << 28
 
@@ -389,13 +392,13 @@ def sample_of(stored: StoredModel, options: Any) -> Table:
     """Read a sample of a table that does not fit in memory, the same rows each time."""
     labels = getattr(options, "target", None) or stored.provenance.get("target")
     with _within(options.memory):
-        return read_like_training(stored, options, labels=labels, most_rows=_SHOWN)
+        return read_like_training(stored, options, labels=labels, most_rows=SHOWN)
 
 
-def sample_to_describe(options: Any) -> Table:
-    """Read a sample of a table that is described, the same rows each time."""
+def training_sample(options: Any, most_rows: int = SHOWN, **chosen: Any) -> Table:
+    """Read a sample of the table of a fit, the same rows each time; see `read_training_table`."""
     with _within(options.memory):
-        return read_training_table(options, most_rows=_SHOWN, described=True)
+        return read_training_table(options, most_rows=most_rows, **chosen)
 
 
 @contextmanager

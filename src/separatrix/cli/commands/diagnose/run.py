@@ -14,7 +14,7 @@ from separatrix.cli.reading import (
     exceeds_memory,
     read_training_table,
     report_notes,
-    sample_to_describe,
+    training_sample,
 )
 from separatrix.cli.wording import TERMINAL
 from separatrix.geometry.diagnosis.diagnosis import Diagnosis, diagnose_table
@@ -33,7 +33,7 @@ def run(out: Output, options: DiagnoseOptions) -> Exit:
     """Read, encode, diagnose, print, and write the page."""
     n_rows = None
     if exceeds_memory(options.data, options.memory, options.sql):
-        table = sample_to_describe(options)
+        table = training_sample(options, described=True)
         n_rows = rows_of(options.data, options.sql)
     else:
         table = read_training_table(options, described=True)
