@@ -669,3 +669,40 @@ def test_leaks_are_found_in_a_sample_and_scored_on_all_rows_in_passes(run, tmp_p
     shown = float(ran.line("without").split()[1])
     assert abs(clean["held_out"]["accuracy"] - shown) <= 0.05
     assert not os.path.exists("m.separatrix.checkpoint")
+
+
+def test_groups_and_times_are_scored_in_passes_as_in_memory(run, tmp_path):
+    rng = np.random.default_rng(2)
+    n = 900
+    who, x = rng.integers(0, 30, n), rng.normal(size=n)
+    day = np.datetime64("2023-01-01") + rng.permutation(n) // 4
+    price = 3.0 * x + rng.normal(size=n)
+    columns = {"who": [f"w{k}" for k in who], "number": who + 7, "day": day, "x": x.tolist()}
+    table = written(tmp_path / "t.csv", {**columns, "y": price + 0.3 * rng.normal(size=n) > 0})
+    costs = written(tmp_path / "c.csv", {**columns, "y": price.tolist()})
+    for data, words in ((table, ["--group", "who"]), (costs, [])):
+        assert run("fit", data, "--target", "y", "-o", "m.separatrix", *words).code == 0
+        for group in ("who", "number"):
+            apart = "m.separatrix", data, "--group", group, "--time", "day"
+            whole, passes = (
+                run("evaluate", *apart, "--memory", memory, "--json").document
+                for memory in ("4GB", "1KB")
+            )
+            assert passes["groups"]["groups"] == whole["groups"]["groups"] == 30
+            assert passes["groups"]["mean"] == pytest.approx(whole["groups"]["mean"], rel=1e-12)
+            assert passes["groups"]["interval"] == pytest.approx(whole["groups"]["interval"])
+            ends = [[(one["first"], one["last"]) for one in d["times"]] for d in (whole, passes)]
+            assert ends[0] == ends[1] and len(ends[0]) == 5
+            for one, other in zip(whole["times"], passes["times"], strict=True):
+                for name in {"n", "accuracy", "roc_auc", "mse", "r2"} & set(one["scores"]):
+                    # With so little memory the area is that of bins.
+                    off = 1e-3 if name == "roc_auc" else 1e-12
+                    assert other["scores"][name] == pytest.approx(one["scores"][name], abs=off)
+    shown = [run("evaluate", *apart, "--memory", memory).out for memory in ("4GB", "1KB")]
+    assert shown[0].splitlines()[-6:] == shown[1].splitlines()[-6:]
+    # A row without a group is named, as in memory.
+    costs.write_text(re.sub(r"\nw\d+,", "\n,", costs.read_text(), count=1))
+    ran = run("evaluate", "m.separatrix", costs, "--group", "who", "--memory", "1KB")
+    assert ran.code == 3 and "'who' has no value in c.csv, row 1;" in ran.err.replace(
+        f"{tmp_path}/", ""
+    )

@@ -337,11 +337,12 @@ def held_out(data: BlockedData) -> BlockedData:
 
 
 def blocks_like_training(
-    out: Output, stored: StoredModel, options: Any, *, target: str | None = None
+    out: Output, stored: StoredModel, options: Any, *, target: str | None = None, **by: Any
 ) -> BlockedData:
     """Row blocks of a table, encoded as that of the fit was; without labels by default.
 
-    Labelled rows count by the weights of the fit, where the table has that column.
+    Labelled rows count by the weights of the fit, where the table has that column.  ``by``: a
+    column of groups or times that rows are to have beside them.
     """
     config = stored.provenance.get("config") or {}
     own = stored.provenance.get("target")
@@ -357,7 +358,7 @@ def blocks_like_training(
             ignore=[
                 name
                 for name in (own if target is None else None, config.get("group"))
-                if name is not None
+                if name is not None and name not in by.values()
             ],
             drop_missing_target=target is not None and _drops_missing_target(stored, options),
             encoder=stored.encoder,
@@ -366,6 +367,7 @@ def blocks_like_training(
             # Columns that the model does not use need not be usable.
             ignore_unusable=True,
             on_progress=on_progress,
+            **by,
             **{name: value for name, value in reading.items() if value is not None},
         )
 

@@ -147,6 +147,7 @@ class ScanOptions:
     drop_missing_target: bool = False
     group: str | None = None
     time: str | None = None
+    beside: bool = False
     on_target: Callable[[np.ndarray | None], Mapping[str, bool] | None] | None = None
     terms: Terms | None = None
 
@@ -182,7 +183,7 @@ class ScanOptions:
         }
         settings |= {
             name: value
-            for name in ("drop_missing_target", "group", "time")
+            for name in ("drop_missing_target", "group", "time", "beside")
             if (value := getattr(self, name))
         }
         complete = isinstance(self.missing, frozenset)
@@ -554,6 +555,7 @@ class _Scan:
         self.derived: set[str] = set()
         self.stage: Stage | None = None
         self.resumed = ""
+        self.dates_beside = False
         for name, what in _roles(options):
             if name not in layout.groups:
                 if name in layout.parts[0].places:
@@ -716,6 +718,7 @@ class _Scan:
             seed=options.seed,
             session=self.session,
             split=self._split(),
+            beside=self._beside(),
         )
         read = self._read_once(plan, names)
         columns, facts = known.of_columns(names, encoder, read)
@@ -748,8 +751,7 @@ class _Scan:
         last of them are held out; those of one number stay together.
         """
         options, known = self.options, self.statistics
-        role = "group" if options.group is not None else "time"
-        name = getattr(options, role)
+        role, name = self._orders
         if name is None or options.test_size == 0.0:
             return None
         column = known.column(name)
@@ -775,9 +777,21 @@ class _Scan:
         Levels are what they are read as: two ways to write a number, a date or a truth value are
         one group.
         """
+        levels, _ = self.statistics.levels(column)
+        column, labels = self._labelled(column, role)
+        if role == "group":
+            order = np.array([_drawn_number(self.options.seed, label) for label in labels])
+        else:
+            order = np.array(labels, dtype=np.float64)
+        cut = self._require_cut(role, cut_of_highest(order, levels.counts, self._n_held()))
+        return replace(column, numbers=np.append(order >= cut, np.nan).astype(np.float64))
+
+    def _labelled(self, column: SourceColumn, role: str) -> tuple[SourceColumn, list[Any]]:
+        """A column of levels that says something of the rows, and what each of them is read as."""
         known, name = self.statistics, column.name
         levels, _ = known.levels(column)
-        column = known.of_levels(column)[0]
+        column, facts, _ = known.of_levels(column)
+        self.dates_beside = bool(getattr(facts, "date", False))
         labels: list[Any] = list(column.texts)
         if column.numbers is not None:
             labels = [None if np.isnan(x) else x for x in column.numbers[:-1].tolist()]
@@ -786,16 +800,35 @@ class _Scan:
         if where is None and lost.any():
             where = known.place(int(levels.first[lost].min()))
         self._require_split(role, name, where)
-        if role == "group":
-            order = np.array([_drawn_number(self.options.seed, label) for label in labels])
-        elif column.numbers is None:
+        if role == "time" and column.numbers is None:
             value, kind = quote(labels[0]), Setting("kinds", (name, "date"))
             fault = Message("role_in_words", column=quote(name), value=value, what=role, kind=kind)
             raise DataError(fault_of_role(role, name, fault))
-        else:
-            order = column.numbers[:-1]
-        cut = self._require_cut(role, cut_of_highest(order, levels.counts, self._n_held()))
-        return replace(column, numbers=np.append(order >= cut, np.nan).astype(np.float64))
+        return column, labels
+
+    def _beside(self) -> SourceColumn | None:
+        """The numbers of the groups or times of the rows, where rows are to have them."""
+        role, name = self._orders
+        if name is None or not self.options.beside:
+            return None
+        column = self.statistics.column(name)
+        if column.way == "levels":
+            column, labels = self._labelled(column, role)
+            numbers = np.unique(np.array(labels), return_inverse=True)[1].astype(np.float64)
+            if role == "time":
+                numbers = np.array(labels, dtype=np.float64)
+            return replace(column, numbers=np.append(numbers, np.nan))
+        sql = tuple(f"CAST({one} AS DOUBLE)" for one in column.sql)
+        self.dates_beside = column.way == "date"
+        column = replace(column, way="number", sql=sql, key=f"{column.key}_beside")
+        self._require_split(role, name, self.statistics.first_missing(column))
+        return column
+
+    @property
+    def _orders(self) -> tuple[str, str | None]:
+        """Whether groups or times say which rows belong together, and the column of them."""
+        role = "group" if self.options.group is not None else "time"
+        return role, getattr(self.options, role)
 
     def _n_held(self) -> int:
         """How many rows are to be held out by group or time."""
@@ -821,7 +854,10 @@ class _Scan:
     @property
     def _apart(self) -> set[str | None]:
         """The columns that are no features."""
-        return {self.options.target, self.options.weight, self.options.group}
+        own, group = self.options.encoder, self.options.group
+        # Rows may be scored by groups that the model knows.
+        known = self.options.beside and own is not None and group in own.kinds_
+        return {self.options.target, self.options.weight, None if known else group}
 
     def _encoded_columns(self) -> tuple[list[str], list[str]]:
         """The columns to encode, and those that an encoder which is there already leaves out."""
@@ -845,7 +881,7 @@ class _Scan:
                 f"{self.layout.source} lacks the {noun} {joined(lacking)}, which the encoding "
                 f"needs; it has {joined(names)}"
             )
-        extra = [name for name in names if name not in needed]
+        extra = [name for name in names if name not in {*needed, options.time}]
         return [name for name in names if name in needed], extra
 
     def _read_once(self, plan: EncodingPlan, names: Sequence[str]) -> list[Numbers] | None:
@@ -1053,6 +1089,7 @@ class _Scan:
         place = "encoded into the cache" if stored else None
         note = _note(found.fit, place, self.readers.shares_cache) + self.resumed
         data = _blocked(record, blocks, encoder, options, note)
+        data = replace(data, dates_beside=self.dates_beside)
         if options.encoder is None:
             alert_about_blocks(data, self.derived)
         if stored:
