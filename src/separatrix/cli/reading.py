@@ -403,6 +403,27 @@ def training_sample(options: Any, most_rows: int = SHOWN, **chosen: Any) -> Tabl
         return read_training_table(options, most_rows=most_rows, **chosen)
 
 
+def columns_of_all(options: Any, sample: Table, n_rows: int) -> Iterator[Table]:
+    """Read all rows of a table of which a sample was read, as many columns at a time as fit.
+
+    Each time with the target, where there is one.  Nothing is read where the memory does not hold
+    one column beside it.
+    """
+    from separatrix.tables.estimating import CELL
+
+    target = options.target or "target"
+    names = [name for name in sample.names if name not in sample.derived]
+    others = [name for name in names if name != target]
+    most = int(memory_of(options.memory) / (CELL * n_rows)) - (target in names)
+    if most < 1:
+        return
+    for first in range(0, len(others), most):
+        wanted = others[first : first + most]
+        ignored = (*options.ignore, *(name for name in others if name not in wanted))
+        with _within(options.memory):
+            yield read_training_table(replace(options, ignore=ignored), described=True)
+
+
 @contextmanager
 def _within(given: str | None) -> Iterator[None]:
     """Read files within the memory of ``--memory``."""
