@@ -49,6 +49,7 @@ from separatrix.scale.encoding import (
     row_ranges,
 )
 from separatrix.scale.facts import RowDigest
+from separatrix.scale.plans import KeptPlan
 from separatrix.scale.reading import (
     ClusterReaders,
     LocalReaders,
@@ -114,7 +115,7 @@ _READING, _MOST_READING, _RANGE = 0.2, 0.45, 1.0 / 16.0
 _LEAST_READING = 64_000_000
 # What a reader takes for every column.
 _COLUMN_READING = 600_000
-_MANIFEST, _ENCODING = "manifest.json", "encoding.safetensors"
+_MANIFEST, _ENCODING, _PLAN = "manifest.json", "encoding.safetensors", "plan.checked"
 # More different numbers than these are no classes.
 _MOST_CLASSES = 10_000
 
@@ -578,10 +579,14 @@ class _Scan:
 
     def _data(self) -> BlockedData:
         options = self.options
-        found = [*self.readers.map(described, self.session, self._sources())]
+        kept = KeptPlan.read(self.folder / _PLAN, self.session)
+        if kept is None:
+            found = [*self.readers.map(described, self.session, self._sources())]
+        else:
+            found = [*zip(kept.plan.sources, map(list, kept.types), strict=True)]
         sources = [source for source, _ in found]
         n_rows = sum(source.n_rows for source in sources)
-        if options.drop_missing_target:
+        if options.drop_missing_target and kept is None:
             self._note_left_out(sources)
         if n_rows == 0:
             raise no_rows(self.layout.source, self.layout.parts[0])
@@ -606,7 +611,12 @@ class _Scan:
         )
         raw = self.statistics.row_bytes()
         self.statistics.row_ranges = row_ranges(sources, self._most(raw))
-        plan, labels = self._encoding_plan(sources)
+        known = None if kept is None else self._known_plan(kept)
+        if known is None:
+            plan, labels = self._encoding_plan(sources)
+            self._keep(plan, labels, [types for _, types in found])
+        else:
+            plan, labels = known
         width = self._row_bytes(plan)
         spans = self.spans or row_ranges(sources, self._most(raw + width))
         stored = self.stage is not None or (
@@ -680,6 +690,41 @@ class _Scan:
             self.notes.append(f"{counted(left_out, 'row')} without {quote(name)} left out")
 
     # --- the encoding plan ----------------------------------------------------------------------
+
+    def _keep(
+        self, plan: EncodingPlan, labels: np.ndarray | None, types: Sequence[Sequence[str]]
+    ) -> None:
+        """Leave what the first passes found to a process that has to go on from there."""
+        kept = KeptPlan(
+            plan,
+            labels,
+            types,
+            self.spans,
+            self.notes,
+            sorted(self.derived),
+            self._settled,
+            self.dates_beside,
+        )
+        kept.write(self.folder / _PLAN)
+
+    def _known_plan(self, kept: KeptPlan) -> tuple[EncodingPlan, np.ndarray | None] | None:
+        """The plan that an earlier process left; None where the model asks for another."""
+        self.options = self.options.settled(kept.labels)
+        if kept.settled != self._settled:
+            return None
+        self.notes, self.spans = [*kept.notes], [*kept.spans]
+        self.derived, self.stage = {*kept.derived}, kept.plan.stage
+        self.dates_beside = kept.dates_beside
+        self.resumed = "; the facts of the first pass were there"
+        plan = replace(kept.plan, session=self.session)
+        if self.options.encoder is not None:
+            plan = replace(plan, encoder=self.options.encoder)
+        return plan, kept.labels
+
+    @property
+    def _settled(self) -> dict[str, bool]:
+        """The options that the classes of the target settle."""
+        return {name: getattr(self.options, name) for name in ("standardise", "reference")}
 
     def _encoding_plan(self, sources: list[SourceFile]) -> tuple[EncodingPlan, np.ndarray | None]:
         """How rows are encoded, and the classes."""
@@ -929,7 +974,7 @@ class _Scan:
     def _read_again(self) -> None:
         """Remove rows that were put aside and cannot be encoded from there."""
         self.spans = []
-        _remove(self.folder, "*.raw", "*.sums")
+        _remove(self.folder, "*.raw", "*.sums", _PLAN)
 
     def _target(
         self,
@@ -1116,7 +1161,7 @@ class _Scan:
                 self.options.report("encoding", rows, n_rows)
         if there:
             every = counted(len(there | missing), "row group")
-            self.resumed = f"; {len(there - missing):,} of {every} were there"
+            self.resumed += f"; {len(there - missing):,} of {every} were there"
         return out
 
     def _require_weight(self, totals: np.ndarray, every: str) -> None:
@@ -1135,7 +1180,7 @@ class _Scan:
         with cache_file(self.folder / _ENCODING) as file:
             file.write(state)
         write_record(self.folder / _MANIFEST, {**record, "blocks": names})
-        _remove(self.folder, "rows-*.parquet", "*.done", "*.raw", "*.sums")
+        _remove(self.folder, "rows-*.parquet", "*.done", "*.raw", "*.sums", _PLAN)
 
 
 def _remove(folder: Path, *patterns: str) -> None:
