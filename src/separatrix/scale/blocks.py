@@ -67,6 +67,8 @@ class Rows:
         Squared norms of the rows, where they are at hand.
     folds : ndarray of shape (n_rows,) or None
         The folds that the rows are in, where a fit has some.
+    beside : ndarray of shape (n_rows,) or None
+        The group or the time of each row, as a number, where the scan was to keep it.
 
     Examples
     --------
@@ -84,6 +86,7 @@ class Rows:
     weights: np.ndarray | None = None
     squares: np.ndarray | None = None
     folds: np.ndarray | None = None
+    beside: np.ndarray | None = None
 
     @property
     def design(self) -> Design:
@@ -99,7 +102,7 @@ class Rows:
 
     def __getitem__(self, index: Any) -> Rows:
         """Select rows; those of a slice without a step are views."""
-        parts = (self.target, self.weights, self.squares, self.folds)
+        parts = (self.target, self.weights, self.squares, self.folds, self.beside)
         matrix = self.matrix
         together = isinstance(index, slice) and index.step in (None, 1)
         matrix = _sliced(matrix, index) if together and sp.issparse(matrix) else matrix[index]
@@ -252,6 +255,8 @@ class BlockedData:
         What was done, one sentence each.
     engine : Engine or None
         Who goes over the blocks where the fit names nobody: the cluster that they lie on.
+    dates_beside : bool
+        Whether the numbers beside the rows are dates, in days since 1970-01-01.
 
     Examples
     --------
@@ -282,6 +287,7 @@ class BlockedData:
     memory: int = 1 << 30
     notes: tuple[str, ...] = ()
     engine: Any = None
+    dates_beside: bool = False
 
     @property
     def n_rows(self) -> int:

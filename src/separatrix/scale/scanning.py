@@ -66,6 +66,7 @@ def scan(
     drop_missing_target: bool = False,
     group: str | None = None,
     time: str | None = None,
+    beside: bool = False,
     single: bool = True,
     block_rows: int | None = None,
     engine: Any = None,
@@ -126,6 +127,9 @@ def scan(
         a hash of what is written in them, until they have the share of the rows.
     time : str, optional
         A column of dates or numbers by which the latest rows are held out.
+    beside : bool
+        Whether the rows of blocks have their group or time beside them, as a number; such rows are
+        decoded on every pass, and their group may be a feature of `encoder`.
     single : bool
         Whether matrices of files are stored in float32.
     block_rows : int, optional
@@ -205,6 +209,7 @@ def scan(
         "drop_missing_target": drop_missing_target,
         "group": group,
         "time": time,
+        "beside": beside,
         **dict.fromkeys(reading, True),
     }
     source, ignore, engine = _as_files(source, target, ignore, engine, cache)
@@ -228,7 +233,7 @@ def scan(
         weight=weight,
         memory=bytes_of(memory),
         cache=None if cache is None else os.fspath(cache),
-        limit=None if cache_limit is None else limit_of(cache_limit),
+        limit=0 if beside else None if cache_limit is None else limit_of(cache_limit),
         test_size=float(test_size),
         seed=int(seed),
         standardise=standardise is not False,
@@ -249,6 +254,7 @@ def scan(
         drop_missing_target=drop_missing_target,
         group=group,
         time=time,
+        beside=beside,
         on_target=on_target,
     )
     return scan_files(source if names is None else names, options)
