@@ -29,7 +29,13 @@ from separatrix.tables.column_encodings import (
     may_count_rows,
     moments,
 )
-from separatrix.tables.placeholders import ColumnEnds, Placeholders, of_parts, read_as_missing
+from separatrix.tables.placeholders import (
+    ColumnEnds,
+    Placeholders,
+    of_part,
+    of_parts,
+    read_as_missing,
+)
 from separatrix.tables.table import Table, missing_mask, not_finite, present, quote, text_counts
 
 __all__ = [
@@ -390,7 +396,9 @@ class Numbers:
 
         found = []
         if usual and not known.get("overridden"):
-            found = of_parts([part.ends for part in self.parts], lambda away: spread(away).mean)
+            ends = [part.ends for part in self.parts]
+            found = of_parts(ends, lambda away: (spread(away).mean, spread(away).scale))
+            found = of_part(found) if known.get("derived") else found
         away = () if exact else read_as_missing(found)
         n_rows = self.n_missing + sum(part.ends.n for part in self.parts)
         codes = (code for part in self.parts for code in part.ends.codes)

@@ -73,10 +73,11 @@ class MatrixRows(SplitRows):
 
     def alerted_leaks(self) -> set[str]:
         """The columns of which an alert says that they give the target away."""
-        source = dict(zip(self.encoder.feature_names_, self.encoder.columns_, strict=True))
+        # A part of a date stands for the date.
+        source = dict(zip(self.encoder.feature_names_, self.sources, strict=True))
         found = [*alerts_as_findings(self.encoder), *self.findings]
         return {
-            source.get(name) or name
+            source.get(name) or self.target.features.derived.get(name, name)
             for one in found
             if one.code in ("gives_label_away", "nearly_gives_label_away")
             for name in one.where.get("columns", ())
