@@ -8,7 +8,7 @@ import pytest
 from separatrix.exceptions import DataError
 from separatrix.scale import scan
 from separatrix.tables import Encoder, Table, read_table, take_quantity
-from separatrix.tables.column_encodings import PLACEHOLDERS
+from separatrix.tables.number_encoding import PLACEHOLDERS
 from separatrix.tables.placeholders import ColumnEnds, of_parts, of_values
 from separatrix.tables.table import missing_mask
 

@@ -38,12 +38,12 @@ from separatrix.scale.facts import (
 from separatrix.scale.reading import Readers, Session, cursor, opened
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
-from separatrix.tables.column_encodings import is_called_identifier, may_count_rows
 from separatrix.tables.curves import Points
 from separatrix.tables.date_parts import with_date_parts, without_parts_of
 from separatrix.tables.lake import path_of
 from separatrix.tables.placeholders import read_as_missing
 from separatrix.tables.reader import Layout
+from separatrix.tables.row_names import is_called_identifier, may_count_rows
 from separatrix.tables.statistics import (
     CategoryFacts,
     Counted,

@@ -35,8 +35,9 @@ import numpy as np
 
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import Joined, Message, plural
-from separatrix.tables import column_encodings as kinds
+from separatrix.tables.category_encoding import Category
 from separatrix.tables.column_alerts import ROW_NUMBERS, alert_about_columns, counts_rows
+from separatrix.tables.column_encoding import Encoding, Settings, Unusable, damaged
 from separatrix.tables.column_parts import source_of, with_parts
 from separatrix.tables.curves import Curve
 from separatrix.tables.date_parts import (
@@ -47,9 +48,11 @@ from separatrix.tables.date_parts import (
 )
 from separatrix.tables.formulas import terms_of
 from separatrix.tables.matrices import as_csr, dense_rows, sparse_rows
+from separatrix.tables.number_encoding import Number
 from separatrix.tables.placeholders import of_column, read_as_missing
 from separatrix.tables.products import Product, learned
 from separatrix.tables.respelling import Reading, respelled
+from separatrix.tables.sparse_encoding import Sparse
 from separatrix.tables.statistics import Facts, facts_of
 from separatrix.tables.table import (
     Faults,
@@ -64,6 +67,13 @@ from separatrix.tables.table import (
 )
 from separatrix.tables.terms import Terms
 from separatrix.tables.value_format import NEW_KINDS, ValueFormat
+from separatrix.tables.word_encoding import (
+    Text,
+    checked_text_options,
+    from_json,
+    jsonable,
+    require_text_options,
+)
 
 __all__ = ["DENSE_FROM", "Encoder"]
 
@@ -72,10 +82,10 @@ DENSE_FROM = 0.25
 
 # In the order of their features, by the name of their list in a stored encoding.
 _KINDS: dict[str, Any] = {
-    "numbers": kinds.Number,
+    "numbers": Number,
     "curves": Curve,
-    "categories": kinds.Category,
-    "texts": kinds.Text,
+    "categories": Category,
+    "texts": Text,
 }
 
 
@@ -173,7 +183,7 @@ class Encoder:
         formula: str | None = None,
     ):
         self.terms = terms_of(terms, formula)
-        self.text = _checked_text_options(text)
+        self.text = checked_text_options(text)
         self.standardise = bool(standardise)
         self.reference = bool(reference)
         if min_frequency is not None and (
@@ -195,17 +205,17 @@ class Encoder:
         self.dependent_: list[str] = []
         self.spellings_: dict[str, ValueFormat] = {}
         self._alerts = Remarks()
-        self._encodings: list[kinds.Encoding] = []
+        self._encodings: list[Encoding] = []
         self._products: list[Product] = []
-        self._sparse: list[kinds.Sparse] = []  # one at most
+        self._sparse: list[Sparse] = []  # one at most
 
     @property
-    def encodings(self) -> list[kinds.Encoding]:
+    def encodings(self) -> list[Encoding]:
         """How each column is turned into features, in the order of these."""
         return [*self._encodings, *self._products, *self._sparse]
 
     @property
-    def column_encodings(self) -> list[kinds.Encoding]:
+    def column_encodings(self) -> list[Encoding]:
         """The encodings of single columns, those within products included."""
         return [*self._encodings, *(one for product in self._products for one in product.factors)]
 
@@ -225,16 +235,16 @@ class Encoder:
         return self._kept
 
     @property
-    def _settings(self) -> kinds.Settings:
-        return kinds.Settings(self.text, self.min_frequency, self.standardise, self.reference)
+    def _settings(self) -> Settings:
+        return Settings(self.text, self.min_frequency, self.standardise, self.reference)
 
     def _of(self, kind: type[Any]) -> list[Any]:
         return [one for one in self._encodings if type(one) is kind]
 
     @property
-    def _numeric(self) -> list[kinds.Number]:
+    def _numeric(self) -> list[Number]:
         """The columns of numbers, as they are and curved."""
-        return [*self._of(kinds.Number), *self._of(Curve)]
+        return [*self._of(Number), *self._of(Curve)]
 
     # ------------------------------------------------------------------------------------- fit
 
@@ -269,7 +279,7 @@ class Encoder:
         matrix = []
         if table.matrix is not None:
             first = 0 if (table.matrix.indices == 0).any() else 1
-            matrix = [kinds.Sparse(first, int(table.matrix.shape[1]))]
+            matrix = [Sparse(first, int(table.matrix.shape[1]))]
         facts = partial(facts_of, table, exact=self._settings.exact)
         if matrix and self.terms is not None:
             raise DataError(f"{table.source} has no named columns, so there are no terms of them")
@@ -328,13 +338,13 @@ class Encoder:
         facts_of: Callable[[str], Facts],
         source: str,
         spellings: Mapping[str, ValueFormat],
-        matrix: Sequence[kinds.Sparse] = (),
+        matrix: Sequence[Sparse] = (),
         left_out: Sequence[str] = (),
     ) -> None:
         """Learn the encodings of columns, and which of them give none."""
         self._forget()
         self._sparse, self.left_out_ = [*matrix], [*left_out]
-        encodings: list[kinds.Encoding] = []
+        encodings: list[Encoding] = []
         faults, terms = Faults(), self.terms or Terms()
         terms.require_columns(names, source)
         # Of dates that have a feature for missing cells, how many cells are missing.
@@ -365,9 +375,9 @@ class Encoder:
                     for factor in chosen:
                         own = learned(factor, facts, self._settings, self._alert)
                         encodings.append(own)
-                        if isinstance(own, kinds.Number) and own.date and own.with_missing:
+                        if isinstance(own, Number) and own.date and own.with_missing:
                             missing_dates[name] = facts.n_missing
-                except kinds.Unusable as fault:
+                except Unusable as fault:
                     self.left_out_.append(name)
                     # What never varies is not worth a word of what nobody wrote.
                     if not facts.derived:
@@ -456,10 +466,10 @@ class Encoder:
             self.alerted_.append((sort, columns, sentence))
 
     def _is_dense(self) -> bool:
-        if self._sparse or self._of(kinds.Text):
+        if self._sparse or self._of(Text):
             return False
         filled = sum(one.n_features for one in self._numeric)
-        filled += len(self._of(kinds.Category)) + sum(one.filled for one in self._products)
+        filled += len(self._of(Category)) + sum(one.filled for one in self._products)
         return filled / sum(one.n_features for one in self.encodings) >= DENSE_FROM
 
     def _summarise(self) -> str:
@@ -493,9 +503,9 @@ class Encoder:
         self.references_ = {
             one.name: one.reference
             for one in columns_of
-            if isinstance(one, kinds.Category) and one.reference is not None
+            if isinstance(one, Category) and one.reference is not None
         }
-        numbers = [one for one in columns_of if isinstance(one, kinds.Number)]
+        numbers = [one for one in columns_of if isinstance(one, Number)]
         dates = {one.name for one in numbers if one.date}
         for one in columns_of:
             date = part_of(one.name)
@@ -626,7 +636,7 @@ class Encoder:
                 features += number.encode(*arguments)
         faults.settle()
         width, places = len(features), []
-        for category in self._of(kinds.Category):
+        for category in self._of(Category):
             places.append(category.encode(*arguments, start=width))
             width += category.n_features
         matrix: Any
@@ -641,7 +651,7 @@ class Encoder:
             from scipy import sparse
 
             blocks = [sparse_rows(features, places, n_rows, width, dtype)] if width else []
-            others = (*self._of(kinds.Text), *self._sparse)
+            others = (*self._of(Text), *self._sparse)
             blocks += [one.encode(*arguments).astype(dtype, copy=False) for one in others]
             blocks += [one.astype(dtype, copy=False) for one in self._multiply(*arguments)]
             matrix = blocks[0] if len(blocks) == 1 else sparse.hstack(blocks, format="csr")
@@ -649,7 +659,7 @@ class Encoder:
             matrix = matrix[:, self._kept]
         return np.ascontiguousarray(matrix) if self._dense else as_csr(matrix)
 
-    def _multiply(self, table: Table, settings: kinds.Settings, notes: Remarks) -> list[Any]:
+    def _multiply(self, table: Table, settings: Settings, notes: Remarks) -> list[Any]:
         """The features of products, as CSR matrices."""
         noted = {one.name for one in self._encodings}
         return [one.encode(table, settings, notes, noted) for one in self._products]
@@ -723,7 +733,7 @@ class Encoder:
             **columns,
             "matrix_columns": next(([one.first, one.stop] for one in self._sparse), None),
             "dense": self._dense,
-            "text": kinds.jsonable(self.text),
+            "text": jsonable(self.text),
             "min_frequency": self.min_frequency,
             "standardise": self.standardise,
             "left_out": list(self.left_out_),
@@ -751,9 +761,9 @@ class Encoder:
             return 7
         if self.terms is not None:
             return 6
-        if any(one.origin is not None for one in self._of(kinds.Number)):
+        if any(one.origin is not None for one in self._of(Number)):
             return 5
-        if any(one.placeholders for one in self._of(kinds.Number)):
+        if any(one.placeholders for one in self._of(Number)):
             return 4
         return 3 if self.spellings_ else 2 if self.reference or self.dependent_ else 1
 
@@ -782,7 +792,7 @@ class Encoder:
                     "versions 1 to 7; update the library"
                 )
             encoder = cls(
-                text=kinds.from_json(meta["text"]),
+                text=from_json(meta["text"]),
                 min_frequency=meta["min_frequency"],
                 # Files of version 0.1.0 do not say; they standardise.
                 standardise=meta.get("standardise", True),
@@ -794,7 +804,7 @@ class Encoder:
             if "products" in meta:
                 encoder._products = Product.load(meta["products"], arrays, _KINDS)
             if (place := meta["matrix_columns"]) is not None:
-                encoder._sparse = [kinds.Sparse(int(place[0]), int(place[1]))]
+                encoder._sparse = [Sparse(int(place[0]), int(place[1]))]
             encoder._dense = bool(meta["dense"])
             encoder.left_out_ = list(meta["left_out"])
             encoder.dependent_ = list(meta.get("dependent", ()))
@@ -821,7 +831,7 @@ class Encoder:
         except ModelFileError:
             raise
         except (ArithmeticError, KeyError, TypeError, IndexError, ValueError) as error:
-            raise kinds.damaged(error) from None
+            raise damaged(error) from None
         return encoder
 
     def _require_sound(self, n_features: int | None) -> None:
@@ -829,16 +839,16 @@ class Encoder:
         names = [one.name for one in self.column_encodings]
         stored = [*names, *self.left_out_, *self.dependent_, *self.alerts_]
         if not all(isinstance(text, str) for text in stored):
-            raise kinds.damaged("one of its names is not a text")
+            raise damaged("one of its names is not a text")
         once = self.terms is not None or len(set(names)) == len(names)
         if not once or set(names) & set(self.left_out_):
-            raise kinds.damaged("a column occurs twice")
-        kinds.require_text_options(self.text)
+            raise damaged("a column occurs twice")
+        require_text_options(self.text)
         for one in (*self._encodings, *self._products):
             one.require_sound()
         for matrix in self._sparse:
             if not 0 <= matrix.first <= matrix.stop or self.column_encodings:
-                raise kinds.damaged("its columns do not match its features")
+                raise damaged("its columns do not match its features")
         n_columns = sum(one.n_features for one in self.encodings)
         # Whether all of these are features is known when they have their names.
         n_columns -= len(set(self.dependent_))
@@ -854,18 +864,6 @@ class Encoder:
 
 
 # -------------------------------------------------------------------------------------- details
-
-
-def _checked_text_options(text: Mapping[str, Any] | None) -> dict[str, Any]:
-    for key in text or {}:
-        if key not in kinds.TEXT_OPTIONS:
-            hint = nearest(str(key), kinds.TEXT_OPTIONS, 0.6)
-            raise DataError(
-                f"{key!r} is not an option for text ({', '.join(kinds.TEXT_OPTIONS)}){hint}"
-            )
-    options = {**kinds.TEXT_OPTIONS, **(text or {})}
-    options["ngram_range"] = tuple(options["ngram_range"])
-    return options
 
 
 def _unique(names: list[str]) -> list[str]:

@@ -12,18 +12,18 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
-from separatrix.tables.column_encodings import (
+from separatrix.tables.category_encoding import Category
+from separatrix.tables.column_encoding import (
     Alert,
     Arrays,
-    Category,
     Encoding,
     Entries,
-    Number,
     Settings,
     Unusable,
     damaged,
 )
 from separatrix.tables.curves import Curve
+from separatrix.tables.number_encoding import Number
 from separatrix.tables.statistics import CategoryFacts, Facts, NumberFacts
 from separatrix.tables.table import Remarks, Table, quote
 from separatrix.tables.terms import CURVES, Factor, Terms
