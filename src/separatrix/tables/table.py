@@ -467,9 +467,11 @@ def spelled_numbers(
     texts = np.ma.getdata(column)[there].tolist()
     known = {text: (spelled or spelled_number)(text) for text in set(texts)}
     numbers, strange = np.zeros(len(column)), np.zeros(len(column), dtype=bool)
-    found = [known[text] for text in texts]
-    numbers[there] = [0.0 if number is None else number for number in found]
-    strange[there] = [number is None for number in found]
+    lost = {text for text, number in known.items() if number is None}
+    if lost:
+        known.update(dict.fromkeys(lost, 0.0))
+        strange[there] = [text in lost for text in texts]
+    numbers[there] = [*map(known.__getitem__, texts)]
     return numbers, strange
 
 
