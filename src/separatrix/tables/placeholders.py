@@ -292,14 +292,12 @@ class ColumnEnds:
 
 def _about_zero(sizes: np.ndarray, counts: np.ndarray | None) -> tuple[int, tuple[float, ...]]:
     """In how many rows numbers that are not negative are 0, and the least two others."""
-    others = sizes > 0.0
-    zeros = len(sizes) - np.count_nonzero(others) if counts is None else counts[~others].sum()
-    nearest: list[float] = []
-    left = sizes if not zeros else sizes[others]
-    while len(left) and len(nearest) < 2:
-        nearest.append(float(left.min()))
-        left = left[left > nearest[-1]]
-    return int(zeros), tuple(nearest)
+    zero = sizes == 0.0
+    zeros = np.count_nonzero(zero) if counts is None else counts[zero].sum()
+    left = np.where(zero, math.inf, sizes) if zeros else sizes
+    first = float(left.min())
+    second = float(np.min(left, where=left > first, initial=math.inf))
+    return int(zeros), tuple(size for size in (first, second) if size < math.inf)
 
 
 def of_parts(
@@ -445,7 +443,9 @@ def sentence(
         return Message("placeholder_in_target", **words)
     if found.missing:
         return Message("placeholder_read", **words)
-    return Message("zero_named" if zero else "placeholder_named", **words)
+    if zero:
+        return Message("zero_named", **words)
+    return Message("placeholder_named", **words)
 
 
 def _short(value: float) -> str:
