@@ -174,7 +174,7 @@ def report_alerts(out: Output, alerts: Iterable[str]) -> None:
     """Print what was noticed on the way, each once."""
     for alert in dict.fromkeys(alerts):
         # What ends a long tail may well be right.
-        doubtful = getattr(alert, "code", "") == "placeholder_named"
+        doubtful = getattr(alert, "code", "") in ("placeholder_named", "zero_named")
         (out.note if doubtful else out.warn)(alert)
 
 

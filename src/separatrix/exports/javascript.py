@@ -14,7 +14,7 @@ from separatrix.exports.printing import (
     word_options,
 )
 from separatrix.expressions.features import Cell, Program, Words
-from separatrix.tables.column_encodings import TEXT_OPTIONS
+from separatrix.tables.word_encoding import TEXT_OPTIONS
 
 __all__ = ["printed"]
 

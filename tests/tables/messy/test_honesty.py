@@ -314,6 +314,21 @@ def test_what_is_missing_for_one_class_gives_it_away(run, export):
     assert accuracy(ran, "without") < 0.8 < accuracy(ran, "held out")
 
 
+def test_a_weekday_that_gives_the_target_away_is_a_column_of_dates(run, export):
+    rng = np.random.default_rng(12)
+    weeks, closed = rng.integers(0, 50, 400), rng.uniform(size=400) < 0.4
+    days = np.datetime64("2024-01-01") + 7 * weeks + np.where(closed, 5, rng.integers(0, 5, 400))
+    columns = {
+        "sales": rng.normal(size=400) - closed,
+        "day": days.astype(str),
+        "closed": np.where(closed, "yes", "no"),
+    }
+    ran = run("fit", export("shop.csv", columns), "--target", "closed")
+    assert "'day (weekday)=Sat'" in ran.err and "together with others" not in ran.err
+    assert ran.line("without").endswith("(without 'day'; --ignore day)")
+    assert accuracy(ran, "without") < 0.8 < accuracy(ran, "held out")
+
+
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
 def test_a_quantity_in_any_unit_is_given_away(unit):
     rng = np.random.default_rng(8)

@@ -328,6 +328,9 @@ def test_a_target_of_one_label_or_none_is_asked_about(mark, run, tmp_path):
         ([f"{k % 12}:{k % 60:02d}" for k in range(40)], "minutes and seconds", 3660.0),
         ([f"{110 + k}/{70 + k % 9}" for k in range(40)], "pairs of numbers", None),
         ([f"{k} kg" if k % 2 else f"{k} Stk" for k in range(40)], "'Stk', 'kg'", None),
+        ([f"{k}" if k % 2 else f"{k}-{k + 10}" for k in range(20, 60)], "as '20-30', and", None),
+        (["20", "20-30", "from 25", "35"] * 10, "numbers and ranges such as '20-30'", None),
+        ([f"${k}-${k + 9}" if k % 9 else f"from ${k}" for k in range(90)], "and ranges", None),
     ],
 )
 def test_two_readings_are_named_and_neither_is_taken(texts, words, number, tmp_path):
@@ -349,11 +352,26 @@ def test_what_is_no_quantity_stays_as_it_is(tmp_path):
         "month": ["2020-01", "2020-02", "2021-01"] * 12,
         "person": ["Doe, Jane", "Roe, Max", "Poe, Edgar"] * 12,
         "accents": ["pêche", "péché", "poire"] * 12,
+        "phone": [f"555-{1000 + 37 * k}" for k in range(36)],
+        "part": [f"{k * 7919 % 97}-{k * 104729 % 89}" for k in range(36)],
     }
     table = read_table(written(tmp_path / "a.csv", columns))
     assert set(table.kinds.values()) == {"category"}
     assert not table.spellings
     assert not table.alerts
+
+
+def test_numbers_that_are_all_in_brackets_are_named(tmp_path):
+    losses = [f"({1 + k},{k:03d})" if k % 5 else "0" for k in range(100, 140)]
+    balances = [text.strip("()") if k % 3 else text for k, text in enumerate(losses)]
+    path = written(tmp_path / "a.csv", {"loss": losses, "balance": balances})
+    table = read_table(path, decimal=".")
+    (alert,) = table.alerts
+    assert alert.startswith(
+        "column 'loss': all numbers are in brackets, and so are read as negative"
+    )
+    assert "'(102,101)' as -102101" in alert
+    assert table.columns["loss"].max() == 0.0 and table.columns["balance"].max() > 0.0
 
 
 def test_a_few_cells_in_no_known_unit_are_named(tmp_path):

@@ -271,10 +271,14 @@ def _leaks(
     known = every.rows.alerted_leaks()
     suspects = [name for name in columns if name in known and name not in groups]
     if rows.options.test is None:
-        fitted = rows.numbers
-        held = np.setdiff1d(np.arange(len(rows.target.y)), fitted)
+        fitted, held = rows.numbers, np.ones(len(rows.target.y), dtype=bool)
+        held[fitted] = False
         single = single_scores(
-            rows.target.features, rows.target.y, fitted, held, quantity=rows.quantity
+            rows.target.features,
+            rows.target.y,
+            fitted,
+            np.flatnonzero(held),
+            quantity=rows.quantity,
         )
         for name in columns:
             if name not in (*suspects, *groups) and single.get(name, 0.0) > TELLING:
