@@ -51,7 +51,8 @@ def single_scores(
     -------
     dict
         The area under the ROC curve by column, of more than two classes the mean over them; of a
-        quantity R^2.  Empty where there are too few rows.
+        quantity R^2.  Of a column that lacks values it is the higher of that of all rows and that
+        of the rows that have one.  Empty where there are too few rows.
 
     Examples
     --------
@@ -96,7 +97,20 @@ def single_scores(
             predicted = _of_numbers(column, targets, fitted, held, quantity)
         if predicted is not None:
             found[name] = _score(targets[held], predicted, quantity)
+            # What gives the target away does so where it is known, however often that is.
+            there = ~missing_mask(column[held])
+            if not there.all() and _enough(targets[held][there], quantity):
+                known = _score(targets[held][there], predicted[there], quantity)
+                found[name] = max(found[name], known)
     return found
+
+
+def _enough(targets: np.ndarray, quantity: bool) -> bool:
+    """Whether rows tell anything: so many of them, and of classes so many on either side."""
+    if quantity or len(targets) < _LEAST:
+        return len(targets) >= _LEAST
+    hits = targets.sum(axis=0)
+    return bool(np.minimum(hits, len(targets) - hits).min() >= _LEAST_OF_CLASS)
 
 
 def _of_levels(

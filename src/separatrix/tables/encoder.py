@@ -192,6 +192,8 @@ class Encoder:
         self.alerted_: list[tuple[str, tuple[str, ...], str]] = []
         self.notes_: list[str] = []
         self.left_out_: list[str] = []
+        # Of these the parts of other columns, which nobody wrote.
+        self._parts_left_out: set[str] = set()
         self.dependent_: list[str] = []
         self.spellings_: dict[str, ValueFormat] = {}
         self._alerts = Remarks()
@@ -334,6 +336,7 @@ class Encoder:
         """Learn the encodings of columns, and which of them give none."""
         self._forget()
         self._sparse, self.left_out_ = [*matrix], [*left_out]
+        self._parts_left_out = set()
         encodings: list[kinds.Encoding] = []
         faults, terms = Faults(), self.terms or Terms()
         terms.require_columns(names, source)
@@ -360,6 +363,7 @@ class Encoder:
                     and repeats_its_date(name)
                 ):
                     self.left_out_.append(name)
+                    self._parts_left_out.add(name)
                     continue
                 try:
                     for factor in chosen:
@@ -370,7 +374,9 @@ class Encoder:
                 except kinds.Unusable as fault:
                     self.left_out_.append(name)
                     # What never varies is not worth a word of what nobody wrote.
-                    if not facts.derived:
+                    if facts.derived:
+                        self._parts_left_out.add(name)
+                    else:
                         sentence = f"column {quote(name)} {fault.why}; it is left out"
                         self._alert(f"{fault.sort}, left out", sentence, name)
         faults.settle()
@@ -467,8 +473,9 @@ class Encoder:
         counts += [(len(self._products), Product.noun)]
         counts += [(one.n_features, one.noun) for one in self._sparse]
         parts = [f"{count:,} {noun[count != 1]}" for count, noun in counts if count]
-        if self.left_out_:
-            parts.append(f"{len(self.left_out_):,} left out")
+        left_out = [name for name in self.left_out_ if name not in self._parts_left_out]
+        if left_out:
+            parts.append(f"{len(left_out):,} left out")
         return ", ".join(parts)
 
     def _settle(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.messages import counted, join, percent
-from separatrix.tables.categorical import Categorical, first_appearance
+from separatrix.tables.categorical import first_appearance
 from separatrix.tables.placeholders import Placeholders, missing_cells
 from separatrix.tables.profiles.records import Bin, ColumnProfile
 from separatrix.tables.profiles.values import value_text
@@ -347,11 +347,7 @@ def _read_as(table: Table, column: Column) -> str:
         return f"{_NOUNS[column.kind]}, as requested"
     spelling = table.spellings.get(name)
     if spelling is not None:
-        return spelling.contents or f"{_NOUNS[column.kind]}, {_spelled(spelling)}"
-    if column.kind == "category":
-        column_of = table.columns[name]
-        words = "words" if isinstance(column_of, Categorical) else "short texts"
-        return f"levels: {words} that are not numbers"
+        return spelling.contents or f"{_NOUNS[column.kind]}, {_spelled(spelling, column)}"
     return _AS_THEY_ARE[column.kind]
 
 
@@ -360,6 +356,7 @@ _AS_THEY_ARE = {
     "number": "numbers: every cell is one",
     "truth": "truth values, 1 for true and 0 for false",
     "date": "dates, as days since 1970-01-01",
+    "category": "levels: words that are not numbers",
     "text": "text: several words a cell, most cells different",
 }
 _NOUNS = {
@@ -371,7 +368,7 @@ _NOUNS = {
 }
 
 
-def _spelled(spelling: Any) -> str:
+def _spelled(spelling: Any, column: Column) -> str:
     """How the values of a column are written, in words."""
     if spelling.kind == "date":
         return f"written {spelling.order}"
@@ -384,6 +381,7 @@ def _spelled(spelling: Any) -> str:
     if spelling.kind == "levels":
         return "of which some are spelled in several ways"
     parts = [f"with {quote(spelling.unit)}"] if spelling.unit else []
-    parts += ["with a decimal comma"] if spelling.decimal == "," else []
+    broken = bool((column.values[~column.gone] % 1.0).any())
+    parts += ["with a decimal comma"] if spelling.decimal == "," and broken else []
     parts += ["with magnitudes such as k and M"] if spelling.magnitudes else []
     return f"written {join(parts)}" if parts else "written with marks between digits"
