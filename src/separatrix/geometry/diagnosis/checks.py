@@ -649,7 +649,8 @@ def _is_one_hot(data: Examined, relation: Relation) -> bool:
         return False
     signs = np.array(relation.coefficients)
     if data.intercept:
-        return bool((signs == 1.0).all() and relation.constant == 1.0)
+        # Twice negated it is the same relation.
+        return abs(relation.constant) == 1.0 and bool((signs == relation.constant).all())
     if relation.constant != 0.0 or not (np.abs(signs) == 1.0).all():
         return False
     # Without an intercept two groups have the same sum; it is 1 if they are one-hot.

@@ -30,6 +30,8 @@ _TAIL, _FAR = 0.01, 4.0
 # Shares of the rows from which a column gets an alert.
 _MOSTLY, _MANY_MISSING = 0.98, 0.5
 _SKEWED = 3.0
+# So many whole numbers that are all different may be names.
+_NAMING = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,6 +273,9 @@ def _alerts(column: Column, n: int, lost: int, numbers: dict[str, Any]) -> list[
         found.append(f"one value in {percent(top / (n - lost))} of the rows")
     if column.kind == "category" and n - lost >= 20 and 2 * column.n_distinct > n - lost:
         found.append("mostly different levels")
+    if column.kind == "number" and column.n_distinct == n - lost >= _NAMING:
+        if not (column.counted[0] % 1.0).any():
+            found.append("another whole number in every row")
     if column.kind == "number" and abs(numbers.get("skewness", 0.0)) >= _SKEWED:
         found.append("long tail " + ("above" if numbers["skewness"] > 0 else "below"))
     return found
