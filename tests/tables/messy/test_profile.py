@@ -203,6 +203,38 @@ def test_the_facts_of_an_export_are_those_of_the_table_cleaned_by_hand(ran, expo
     assert columns["Saldo"]["n_distinct"] == len(set(clean))
 
 
+def test_a_table_in_which_nothing_moves_has_no_column_that_does():
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        n = 120
+        days = np.datetime64("2023-01-01") + rng.integers(0, 600, n)
+        table = Table.from_columns(
+            {
+                "day": days,
+                "children": rng.integers(0, 4, n).astype(float),
+                "amount": rng.gamma(2.0, 50.0, n),
+                "office": np.array(["Köln", "Bonn", "Ulm"])[rng.integers(0, 3, n)].tolist(),
+            }
+        )
+        found = diagnose(table, profile=True)
+        assert found.profile.time == "day" and not found.profile.drift, seed
+
+
+def test_what_is_shown_of_values(ran, run, tmp_path):
+    document, columns, _ = document_of(ran, "boutique.csv", "--target", "prix TTC")
+    assert columns["prix HT"]["read_as"] == "numbers, written with a decimal comma"
+    # Names that occur once each have no bars and no levels; file names keep their letters.
+    lines = ["Name;Jahr;Anteil;y"]
+    lines += [f"N{i:03d};{1950 + i % 70};{i % 50} %;{'ja' if i % 3 else 'nein'}" for i in range(90)]
+    (tmp_path / "export.csv").write_text("Auszug\n\n" + "\n".join(lines) + "\n")
+    code, _, _ = run("diagnose", "export.csv", "--target", "y", "--report", "page.html")
+    assert code == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "<li>export.csv: the header is line 3" in page and "Export.csv" not in page
+    assert "N000" not in page and "decimal comma" not in page
+    assert '<span class="whole">1950</span>' in page
+
+
 def test_a_quantity(ran):
     document, columns, found = document_of(ran, "boutique.csv", "--target", "prix TTC")
     assert document["quantity"] is True
