@@ -45,7 +45,12 @@ import scipy.special
 from separatrix.assessment.evaluation_data import EvaluationData, Part
 from separatrix.assessment.intervals import mean_interval
 from separatrix.assessment.scoring import Z, wilson_interval
-from separatrix.assessment.weights import column_spread, effective_weights, has_weights, sign_towards
+from separatrix.assessment.weights import (
+    column_spread,
+    effective_weights,
+    has_weights,
+    sign_towards,
+)
 from separatrix.data.design import dense
 from separatrix.data.labels import encode, plain_label
 from separatrix.exceptions import DataError

@@ -220,8 +220,15 @@ def test_a_table_in_which_nothing_moves_has_no_column_that_does():
         assert found.profile.time == "day" and not found.profile.drift, seed
 
 
+def test_rows_whose_texts_differ_are_equal_in_their_features_alone(ran):
+    document, _, found = document_of(ran, "調査.csv", "--target", "地域")
+    assert document["profile"]["duplicates"]["n"] == 0
+    assert "of another label in every feature: " in found["contradictory_rows"]["what"]
+    assert "repeat an earlier row in every feature" in found["duplicate_rows"]["what"]
+
+
 def test_what_is_shown_of_values(ran, run, tmp_path):
-    document, columns, _ = document_of(ran, "boutique.csv", "--target", "prix TTC")
+    _, columns, _ = document_of(ran, "boutique.csv", "--target", "prix TTC")
     assert columns["prix HT"]["read_as"] == "numbers, written with a decimal comma"
     # Names that occur once each have no bars and no levels; file names keep their letters.
     lines = ["Name;Jahr;Anteil;y"]
@@ -267,7 +274,9 @@ def test_sensors_that_were_exported_twice(ran):
     profile = document["profile"]
     assert profile["duplicates"]["n"] == 20
     assert profile["duplicates"]["rows"][0] == [281, 301]
-    assert found["duplicate_rows"]["what"].endswith("20 rows (6.2 %) repeat an earlier row")
+    assert found["duplicate_rows"]["what"].endswith(
+        "20 rows (6.2 %) repeat an earlier row in every feature"
+    )
     assert found["moves_with_time"]["where"]["columns"] == ["temperature"]
     assert columns["stuck"]["alerts"] == columns["fault"]["alerts"] == ["constant"]
     moves = profile["drift"][0]

@@ -273,9 +273,9 @@ def _alerts(column: Column, n: int, lost: int, numbers: dict[str, Any]) -> list[
         found.append(f"one value in {percent(top / (n - lost))} of the rows")
     if column.kind == "category" and n - lost >= 20 and 2 * column.n_distinct > n - lost:
         found.append("mostly different levels")
-    if column.kind == "number" and column.n_distinct == n - lost >= _NAMING:
-        if not (column.counted[0] % 1.0).any():
-            found.append("another whole number in every row")
+    different = column.kind == "number" and column.n_distinct == n - lost >= _NAMING
+    if different and not (column.counted[0] % 1.0).any():
+        found.append("another whole number in every row")
     if column.kind == "number" and abs(numbers.get("skewness", 0.0)) >= _SKEWED:
         found.append("long tail " + ("above" if numbers["skewness"] > 0 else "below"))
     return found
