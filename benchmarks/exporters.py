@@ -1,8 +1,8 @@
 """``python -m benchmarks exporters``: whose exports of scikit-learn's models compute the same.
 
 Pipelines of a scaler and a model are fitted to 4,000 rows of 8 columns, whose scales go from 1e-2
-to 1e2 and whose offsets go from 0 to 1e4, and exported by each library that is installed. Each export is
-run on 20,000 rows, and its labels and probabilities are compared with the pipeline's own.
+to 1e2 and whose offsets go from 0 to 1e4, and exported by each library that is installed. Each
+export is run on 20,000 rows, and its labels and probabilities are compared with the pipeline's own.
 """
 
 from __future__ import annotations

@@ -55,7 +55,8 @@ def single_scores(
     dict
         The area under the ROC curve by column, of more than two classes the mean over them; of a
         quantity R^2.  Of many rows some are enough for columns that score far less than
-        :data:`TELLING`.  Empty where there are too few rows.
+        :data:`TELLING`.  Of a column that lacks values it is the higher of that of all rows and
+        that of the rows that have one.  Empty where there are too few rows.
 
     Examples
     --------
@@ -106,7 +107,20 @@ def single_scores(
             score = _score(true[some], predicted[some], quantity)
             whole = score < _FAR_BELOW or some == slice(None)
             found[name] = score if whole else _score(true, predicted, quantity)
+            # What gives the target away does so where it is known, however often that is.
+            there = ~missing_mask(column[held])
+            if not there.all() and _enough(true[there], quantity):
+                known = _score(true[there], predicted[there], quantity)
+                found[name] = max(found[name], known)
     return found
+
+
+def _enough(targets: np.ndarray, quantity: bool) -> bool:
+    """Whether rows tell anything: so many of them, and of classes so many on either side."""
+    if quantity or len(targets) < _LEAST:
+        return len(targets) >= _LEAST
+    hits = targets.sum(axis=0)
+    return bool(np.minimum(hits, len(targets) - hits).min() >= _LEAST_OF_CLASS)
 
 
 def _of_levels(

@@ -255,6 +255,7 @@ class Encoder(EncoderState):
         """Learn the encodings of columns, and which of them give none."""
         self._forget()
         self._sparse, self.left_out_ = [*matrix], [*left_out]
+        self._parts_left_out = set()
         encodings: list[Encoding] = []
         faults, terms = Faults(), self.terms or Terms()
         terms.require_columns(names, source)
@@ -281,6 +282,7 @@ class Encoder(EncoderState):
                     and repeats_its_date(name)
                 ):
                     self.left_out_.append(name)
+                    self._parts_left_out.add(name)
                     continue
                 try:
                     for factor in chosen:
@@ -291,7 +293,9 @@ class Encoder(EncoderState):
                 except Unusable as fault:
                     self.left_out_.append(name)
                     # What never varies is not worth a word of what nobody wrote.
-                    if not facts.derived:
+                    if facts.derived:
+                        self._parts_left_out.add(name)
+                    else:
                         sentence = f"column {quote(name)} {fault.why}; it is left out"
                         self._alert(f"{fault.sort}, left out", sentence, name)
         faults.settle()

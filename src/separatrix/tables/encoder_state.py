@@ -87,6 +87,8 @@ class EncoderState:
         self.alerted_: list[tuple[str, tuple[str, ...], str]] = []
         self.notes_: list[str] = []
         self.left_out_: list[str] = []
+        # Of these the parts of other columns, which nobody wrote.
+        self._parts_left_out: set[str] = set()
         self.dependent_: list[str] = []
         self.spellings_: dict[str, ValueFormat] = {}
         self._alerts = Remarks()
@@ -143,8 +145,9 @@ class EncoderState:
         counts += [(len(self._products), Product.noun)]
         counts += [(one.n_features, one.noun) for one in self._sparse]
         parts = [f"{count:,} {noun[count != 1]}" for count, noun in counts if count]
-        if self.left_out_:
-            parts.append(f"{len(self.left_out_):,} left out")
+        left_out = [name for name in self.left_out_ if name not in self._parts_left_out]
+        if left_out:
+            parts.append(f"{len(left_out):,} left out")
         return ", ".join(parts)
 
     def _settle(self) -> None:

@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from separatrix.exceptions import DataError, ModelFileError
+from separatrix.geometry.diagnosis.diagnosis import diagnose_table
+from separatrix.geometry.diagnosis.tabular import prepared_table
 from separatrix.persistence.model_file import load_model
 from separatrix.scale import scan
 from separatrix.tables import Encoder, read_table, take_target
@@ -188,6 +190,17 @@ def test_an_export_is_read_in_passes_and_by_a_stored_encoding_as_in_memory(offic
     assert np.array_equal(dense(loaded.transform(as_text)), expected)
     with pytest.raises(ModelFileError):
         Encoder.from_state({**meta, "version": 99}, arrays)
+
+
+def test_the_parts_of_a_date_that_some_rows_lack_are_one_hot_columns(tmp_path):
+    rng = np.random.default_rng(5)
+    messy, _, score, _, how = german_clinic(rng)
+    path = written(tmp_path / "messy.csv", {**messy, "y": labels(rng, score)}, **how)
+    found = diagnose_table(prepared_table(read_table(path, target="y"), "y"))
+    (one_hot,) = (finding for finding in found if finding.code == "one_hot")
+    # Months and weekdays share the feature of the rows without a date.
+    assert sum("impfung=(missing)" in group for group in one_hot.where["groups"]) == 2
+    assert "collinear" not in {finding.code for finding in found}
 
 
 def dense(matrix):

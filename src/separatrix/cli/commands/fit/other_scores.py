@@ -33,8 +33,9 @@ from separatrix.tables.table import quote
 __all__ = ["other_scores"]
 
 _TOL = 1e-4
-# The score from which on columns are searched for leaks.
-_HIGH = 0.9
+# The scores from which on columns are searched that give the target away alone, and together with
+# others: the one good predictor of a table is none of the latter.
+_HIGH, _TOO_HIGH = 0.9, 0.95
 # Fits without one column, and columns that are found so.
 _TRIED, _ROUNDS = 3, 4
 # Where there are twice as many rows, so many of them tell first that a column is no leak.
@@ -299,7 +300,7 @@ def _leaks(
     if suspects:
         now = again.without(suspects)
     for _ in range(_ROUNDS):
-        if now is None or main_score(now.scores) < _HIGH or len(columns) - len(suspects) < 2:
+        if now is None or main_score(now.scores) < _TOO_HIGH or len(columns) - len(suspects) < 2:
             break
         passed = [*suspects, *groups]
         one = _together(again, now, passed)
