@@ -8,6 +8,7 @@
 ``python -m benchmarks kernels`` fits kernel machines to tables that are drawn, beside LIBSVM.
 ``python -m benchmarks snapshot`` writes down what users meet, to compare with after a change.
 ``python -m benchmarks exporters`` runs what libraries make of scikit-learn's models elsewhere.
+``python -m benchmarks exports`` times what models compute in C, JavaScript and Python alone.
 ``python -m benchmarks studio`` times a frame of dragging a point, through a real browser.
 """
 
@@ -28,6 +29,7 @@ from benchmarks import (
     auto,
     drawn_kernels,
     exporters,
+    exports,
     kernel_machines,
     report,
     small,
@@ -102,6 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return snapshot.main(words[1:])
     if words[:1] == ["exporters"]:
         return exporters.main(words[1:])
+    if words[:1] == ["exports"]:
+        return exports.main(words[1:])
     if words[:1] == ["studio"]:
         return studio.main(words[1:])
     args = _parser().parse_args(words)

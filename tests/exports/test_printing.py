@@ -37,8 +37,10 @@ from separatrix.expressions import (
     Scaled,
     Sigmoid,
     Softmax,
+    Stacked,
     Threshold,
     Votes,
+    Wins,
 )
 from separatrix.kernels.functions import (
     DeltaKernel,
@@ -95,6 +97,8 @@ CASES = {
     "clipped": (THREE, BEST, Consistent(Normalised(Clipped(Scaled(THREE, 0.1, -1.0))), BEST)),
     "leads": (THREE, BEST, Softmax(Leads(THREE))),
     "votes": (Votes(THREE, 3), FirstWins(Votes(THREE, 3)), None),
+    "wins": (Wins(THREE, 3), FirstWins(Wins(THREE, 3)), None),
+    "stacked": (Stacked((ONE, PAIR)), FirstWins(Stacked((ONE, PAIR))), None),
     "difference": (Difference(PAIR), Threshold(Difference(PAIR)), None),
     "of_probabilities": (
         ONE,

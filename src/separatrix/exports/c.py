@@ -137,14 +137,16 @@ def printed(program: Program, heading: Heading, sample: Sample, *, float32: bool
         raise Unprintable("Float32 holds days since 1970 to minutes only; export in float64.")
     code.write_features()
     features, own = code.taken(), program.prediction
-    found = code.write_answers()
-    label = found.pop("label", "0")
     sizes = {"scores": own.scores.n_columns}
+    fill = "if ({0}) for (int k = 0; k < {1}; ++k) {0}[k] = {2};"
+    code.write(fill.format("scores", sizes["scores"], f"{code.of(own.scores)}[k]"))
+    label = "0" if own.label is None else code.of(own.label)
     if own.probabilities is not None:
         sizes["probabilities"] = own.probabilities.n_columns
-    fill = "if ({0}) for (int k = 0; k < {1}; ++k) {0}[k] = {2};"
-    for name, size in sizes.items():
-        code.write(fill.format(name, size, f"{found[name]}[k]"))
+        code.write(f"if (!probabilities) return {label};")
+        values = code.of(own.probabilities)
+        filled_in = fill.format("probabilities", sizes["probabilities"], f"{values}[k]")
+        code.write(filled_in.removeprefix("if (probabilities) "))
     code.write(f"return {label};")
     rows = [row for row in golden(program, sample) if all(map(_speakable, row[0]))]
     cells, labels, expected, bounds = map(list, zip(*rows, strict=True))
@@ -215,8 +217,8 @@ def _usage(code: _C, sizes: dict[str, int]) -> list[str]:
     """How the header is used."""
     m, M = code.name, code.name.upper()
     return [
-        f"How to call it: fill every field of a struct {m}_row; {m}_predict returns the place of "
-        f"the class, and {m}_class the class of a place.",
+        f"How to call it: fill every field of a {m}_row; {m}_predict returns the place of the "
+        f"class, and {m}_class the class of a place.",
         *answered(code.program, "-1, and NAN for its numbers"),
         f"Proof: cc -x c -D{M}_PROOF {m}.h -lm && ./a.out prints the largest difference from the "
         "answers of the library as a share of its bound, and fails above 1.",

@@ -65,10 +65,11 @@ def commented(lines: Iterable[str], mark: str) -> str:
 
 def answered(program: Program, nothing: str) -> list[str]:
     """What an artefact answers for cells that the fit did not have, a sentence each."""
+    texts = any(cell.kind == "text" for cell in program.cells)
     return [
-        f"A row gets no answer ({nothing}) where a feature is missing, NaN or infinite.",
-        "A text that the fit did not have is none of the levels below; a missing cell is read as "
-        "the features state.",
+        f"A row gets no answer ({nothing}) where a feature is missing, NaN or infinite; a missing "
+        "cell is read as the features below state.",
+        *["A text that the fit did not have is none of the levels below."] * texts,
         *program.remarks,
     ]
 
@@ -118,7 +119,8 @@ def _joined(parts: list[str]) -> str:
         if lines[-1] and len(lines[-1]) + len(part) > _WIDTH:
             lines.append("")
         lines[-1] += f"{part}, "
-    return "\n".join(map(str.rstrip, lines)).removesuffix(",")
+    joined = "\n".join(map(str.rstrip, lines)).removesuffix(",")
+    return f"\n{joined}\n" if len(lines) > 1 else joined
 
 
 class Code:
@@ -527,22 +529,57 @@ class Code:
             self.set(f"{out}[{i}]", product)
         return out
 
-    def _votes(self, node: scores.Votes, name: str) -> str:
+    def _wins(self, node: scores.Votes | scores.Wins, name: str) -> str:
         n = node.n_classes
         zero, one, three = map(self.number, (0, 1, 3))
-        values, out, sums = self.of(node.of), self.array(name, n), self.array("sums", n)
+        values, out, sums = self.of(node.of), self.array(name, n), ""
         (pairs,) = self.constant(pairs=[(a, b) for a in range(n) for b in range(a + 1, n)])
+        if isinstance(node, scores.Votes):
+            sums = self.array("sums", n)
         with self.loop(n * (n - 1) // 2) as i:
-            vote = self.real("vote", self.select(f"({values}[{i}] >= {zero})", one, zero))
-            held = self.real("held", self.clip(f"{values}[{i}]", -1e300, 1e300))
             first, second = (f"{pairs}[{i}][{side}]" for side in range(2))
+            won = f"({values}[{i}] {'>=' if sums else '>'} {zero})"
+            vote = self.real("vote", self.select(won, one, zero))
             self.set(f"{out}[{first}]", vote, "+=")
             self.set(f"{out}[{second}]", f"{one} - {vote}", "+=")
-            self.set(f"{sums}[{first}]", held, "+=")
-            self.set(f"{sums}[{second}]", held, "-=")
-        with self.loop(n) as k:
-            size = self.call("absolute", f"{sums}[{k}]")
-            self.set(f"{out}[{k}]", f"{sums}[{k}] / ({three} * ({size} + {one}))", "+=")
+            if sums:
+                held = self.real("held", self.clip(f"{values}[{i}]", -1e300, 1e300))
+                self.set(f"{sums}[{first}]", held, "+=")
+                self.set(f"{sums}[{second}]", held, "-=")
+        if sums:
+            with self.loop(n) as k:
+                size = self.call("absolute", f"{sums}[{k}]")
+                self.set(f"{out}[{k}]", f"{sums}[{k}] / ({three} * ({size} + {one}))", "+=")
+        return out
+
+    _votes = _wins
+
+    def _stacked(self, node: scores.Stacked, name: str) -> str:
+        parts, at = [*map(self.of, node.of)], 0
+        out = self.array(name, node.n_columns)
+        for values, one in zip(parts, node.of, strict=True):
+            with self.loop(one.n_columns) as k:
+                self.set(f"{out}[{at} + {k}]", f"{values}[{k}]")
+            at += one.n_columns
+        return out
+
+    def _shifted(self, node: Any, name: str) -> str:
+        by = self.of(node.by)
+        return self._each(node, name, lambda s, k: f"{s} + {by}[0]")
+
+    def _fourier(self, node: Any, name: str) -> str:
+        values, out, m = self.of(node.of), self.array(name, node.n_columns), node.n_columns // 2
+        frequencies, offset = self.constant(
+            frequencies=node.lift.frequencies_, offset=node.lift.offset_
+        )
+        height = self.number(math.sqrt(1.0 / m))
+        with self.loop(m) as i:
+            angle = self.real("angle", self.number(0))
+            with self.loop(node.lift.frequencies_.shape[1]) as j:
+                step = f"{frequencies}[{i}][{j}] * ({values}[{j}] - {offset}[{j}])"
+                self.set(angle, step, "+=")
+            for place, wave in enumerate(("cos", "sin")):
+                self.set(f"{out}[2 * {i} + {place}]", f"{height} * {self.call(wave, angle)}")
         return out
 
     def _threshold(self, node: answers.Threshold, name: str) -> str:
@@ -565,10 +602,9 @@ class Code:
         )
 
     def _scaled(self, node: answers.Scaled, name: str) -> str:
-        slope, offset = self.number(node.slope), self.number(node.offset)
-        return self._each(
-            node, name, lambda s, k: self.clip(f"{slope} * {s} + {offset}", -1e300, 1e300)
-        )
+        slope = "" if node.slope == 1.0 else f"{self.number(node.slope)} * "
+        offset = f" + {self.number(node.offset)}" if node.offset else ""
+        return self._each(node, name, lambda s, k: self.clip(f"{slope}{s}{offset}", -1e300, 1e300))
 
     def _exp(self, node: answers.Exp, name: str) -> str:
         return self._each(node, name, lambda s, k: self.call("exp", s))

@@ -110,9 +110,9 @@ class Reference:
             return taken(rows, np.flatnonzero(kept).tolist())
         return rows
 
-    def hostile(self, seed: int = 0) -> Rows:
+    def hostile(self) -> Rows:
         """Rows that are hard to compute, of which the model refuses none."""
-        plain = self.readable(special_rows(self.program, seed=seed))
+        plain = self.readable(special_rows(self.program))
         if self.program.prediction.label is None:
             return plain
         beside = rows_beside_boundaries(self.program, plain, lambda rows: self.answers(rows).labels)
