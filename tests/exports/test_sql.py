@@ -41,8 +41,10 @@ from separatrix.expressions import (
     Scaled,
     Sigmoid,
     Softmax,
+    Stacked,
     Threshold,
     Votes,
+    Wins,
     evaluated,
 )
 from separatrix.expressions.features import (
@@ -149,6 +151,11 @@ def predictions():
     yield "several labels", Prediction(several, Positive(several), ("a", "b", "c"))
     tree = FirstWins(gaussians)
     yield "gaussians", Prediction(gaussians, tree, ("a", "b", "c"), Softmax(gaussians))
+    sides = Affine(Positive(score), np.array([[-1.0], [1.0], [0.0]]), np.array([1.0, 0.0, 0.0]))
+    yield "stump", Prediction(sides, FirstWins(sides), ("a", "b", "c"))
+    won = Wins(Affine(of, normal((3, d)), normal(3)), 3)
+    both = Affine(Stacked((several, score)), normal((2, 4)), normal(2))
+    yield "stacked", Prediction(both)
     for kernel in (
         kernels.RBFKernel(0.2),
         kernels.LinearKernel(),
