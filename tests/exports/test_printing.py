@@ -274,3 +274,21 @@ print(proof() <= 1.0)
         "KeyError 'x1'",
         "True",
     ], done.stderr
+
+
+@LANGUAGES
+def test_ties(language):
+    """A score of exactly 0, and equal scores, fall as ``predict`` lets them."""
+    difference = Affine(Features(2), np.array([[1.0, -1.0]]), np.zeros(1))
+    both = Affine(Features(2), np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]), np.zeros(3))
+    tied = np.array([[0.1, 0.1], [1e300, 1e300], [0.0, -0.0], [0.3, np.nextafter(0.3, 1.0)]])
+    rows = {f"x{j}": tied[:, j].tolist() for j in range(2)}
+    for label, expected in [
+        (Threshold(difference), [0, 0, 0, 0]),
+        (Threshold(difference, inclusive=True), [1, 1, 1, 0]),
+        (FirstWins(both), [0, 0, 0, 0]),
+    ]:
+        prediction = Prediction(label.of, label, ("a", "b", "c")[: max(2, label.of.n_columns)])
+        sample = sample_of(rows, answers_of(prediction, tied))
+        assert sample.expected.labels.tolist() == expected
+        holds(of_columns(prediction, 2), sample, language)
