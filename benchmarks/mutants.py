@@ -342,6 +342,13 @@ FAULTS = (
         "scale/test_storage.py::test_a_checkpoint_of_another_fit_is_refused",
     ),
     Fault(
+        "blocks of files are cut by their rows alone, whatever they send",
+        "scale/files.py",
+        "rows = rows_of_a_block(width, plan.encoder.n_features_, options.memory)",
+        "rows = BLOCK_ROWS",
+        "scale/test_scanning.py::test_blocks_of_files_with_many_columns_have_more_rows",
+    ),
+    Fault(
         "attributes of a model file are not held to one another",
         "persistence/checks.py",
         "        further(sizes)\n",

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 pytest.importorskip("duckdb")
 
 import duckdb
-from benchmarks.scale import ROWS, command, cost_model, generators, own, processes
+from benchmarks.scale import ROWS, command, cost_model, generators, measuring, own, processes
 from benchmarks.scale.cost_model import Engine, Rows
 from benchmarks.scale.peers import LOGISTIC
 from benchmarks.scale.rows import logistic_peers, resume, same_bits
@@ -103,6 +103,21 @@ def test_sums_of_a_cluster_climb_a_tree():
     again = cost_model.fitted(points, 2, local)
     assert (again.a_pass, again.a_block) == pytest.approx((0.5, 0.01), rel=1e-6)
     assert again.bytes_a_second == pytest.approx(1e9, rel=1e-6) and again.overlaps
+
+
+def test_what_two_workers_gain_follows_from_cpu_times():
+    known = {"kind": "dense", "engine": "dask", "predicted": 1.0}
+    one = {**known, "workers": 1, "client": 1.0, "others": 4.0}
+    two = {**known, "workers": 2, "client": 1.5, "others": 7.0}
+    assert cost_model.gains([one, two], "dense") == [(0.2, pytest.approx(5.0 / 3.0), 1.0)]
+    assert not cost_model.gains([one], "dense") and not cost_model.gains([one, two], "clicks")
+    assert cost_model.on_cores({"engine": "local", "workers": 2, "client": 3.0}) == 1.5
+
+
+def test_blocks_of_many_columns_send_less_as_they_are_cut():
+    found = measuring.cut(140_000, n_columns=300_000, n_values=4)
+    assert [one["blocks"] for one in found] == [3, 1]
+    assert found[0]["read"] == found[1]["read"] and found[0]["sent"] == 3 * found[1]["sent"]
 
 
 def test_a_pass_over_the_cache_is_that_in_memory(tmp_path):

@@ -28,6 +28,7 @@ from benchmarks import report
 from benchmarks.scale import processes
 from benchmarks.scale.published import PUBLISHED
 from benchmarks.scale.setup import Setup, here
+from separatrix.scale.blocks import BLOCK_ROWS, rows_of_a_block
 
 SUMS = 24
 CORES_A_MACHINE = 16
@@ -85,8 +86,10 @@ class Cluster:
 
 # Four billion rows of 39 values: a 32-bit column and a 32-bit number each, a label, a start.
 TERABYTE_ROWS = 4_000_000_000
-TERABYTE = Rows(TERABYTE_ROWS * (39 * 8.0 + 12.0), -(-TERABYTE_ROWS // 65_536), 1_000_000)
-LARGE_BLOCKS = Rows(TERABYTE.n_bytes, -(-TERABYTE_ROWS // 2**20), 1_000_000)
+ROW_BYTES = 39 * 8.0 + 12.0
+TERABYTE = Rows(TERABYTE_ROWS * ROW_BYTES, -(-TERABYTE_ROWS // BLOCK_ROWS), 1_000_000)
+CUT_ROWS = rows_of_a_block(ROW_BYTES, TERABYTE.columns, 8e9)
+AS_CUT = Rows(TERABYTE.n_bytes, -(-TERABYTE_ROWS // CUT_ROWS), TERABYTE.columns)
 
 
 def pass_seconds(
@@ -171,7 +174,7 @@ def measure(setup: Setup) -> dict[str, Any]:
         speed = part["part_bytes"] / part["part_seconds"]
         found["work"][kind] = {**part, "bytes_a_second": speed}
         rows = Rows(part["bytes"], part["blocks"], part["columns"])
-        for (name, workers), seconds in zip(names, part["seconds"], strict=True):
+        for (name, workers), one in zip(names, part["passes"], strict=True):
             engine = Engine(**found["engines"][f"{name} {workers}"])
             adding = Engine(**found["engines"]["local 1"]) if name == "dask" else None
             model = pass_seconds(rows, engine, workers, speed, adding=adding)
@@ -181,9 +184,12 @@ def measure(setup: Setup) -> dict[str, Any]:
                     "engine": name,
                     "workers": workers,
                     "predicted": model,
-                    "measured": seconds,
+                    "client": one["client"],
+                    "others": one["workers"],
                 }
             )
+    setup.say("what blocks of many columns send")
+    found["cut"] = _asked(setup, "cut", {"n_rows": 200_000 if setup.quick else 1_000_000})
     setup.say("passes to 1e-3 and 1e-6 over the click log")
     cache = setup.cache("clicks")
     found["passes"] = {
@@ -193,15 +199,14 @@ def measure(setup: Setup) -> dict[str, Any]:
     return found
 
 
-def _asked(setup: Setup, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def _asked(setup: Setup, name: str, arguments: dict[str, Any]) -> Any:
     if name == "reading":
         arguments = {**arguments, "memory": setup.memory}
     function = f"benchmarks.scale.measuring:{name}"
     ended = processes.call(function, arguments, limit=setup.limit)
     if not ended.ok:
         raise RuntimeError(f"{name} could not be measured: {ended.why}")
-    result: dict[str, Any] = ended.result
-    return result
+    return ended.result
 
 
 def fitted(
@@ -238,6 +243,7 @@ def tables(found: dict[str, Any], cluster: Cluster | None = None) -> dict[str, s
     return {
         "constants": _constants(found),
         "checks": _checked(found),
+        "cut": _cut(found),
         "predictions": _predictions(found, Cluster() if cluster is None else cluster),
         "published": _published(),
     }
@@ -265,12 +271,58 @@ def _constants(found: dict[str, Any]) -> str:
 
 
 def _checked(found: dict[str, Any]) -> str:
-    lines = [["a pass here", "engine", "workers", "predicted", "measured", "ratio"]]
+    head = ["a pass here", "engine", "workers", "predicted", "CPU: workers", "client"]
+    lines = [[*head, "each on a core", "ratio"]]
     for one in found["checks"]:
-        shown = [one["kind"], one["engine"], str(one["workers"])]
-        times = [f"{one['predicted']:.3f} s", f"{one['measured']:.3f} s"]
-        lines.append([*shown, *times, f"{one['measured'] / one['predicted']:.2f}"])
-    return report.layout(lines, left=(0, 1))
+        shown = [one["kind"], one["engine"], str(one["workers"]), f"{one['predicted']:.3f} s"]
+        seconds = on_cores(one)
+        # Threads are those of one process, with the thread that adds up.
+        cpu = [one["client"], None] if one["engine"] == "local" else [one["others"], one["client"]]
+        cells = ["" if value is None else f"{value:.3f} s" for value in (*cpu, seconds)]
+        lines.append([*shown, *cells, f"{seconds / one['predicted']:.2f}"])
+    notes = [
+        f"{kind}: the client has {share:.0%} of the CPU time of a pass of one worker, so that two "
+        f"make it {most:.2f} times as fast at most; {gain:.2f} times by their own CPU times"
+        for kind in ("dense", "clicks")
+        for share, most, gain in gains(found["checks"], kind)
+    ]
+    return "\n\n".join([report.layout(lines, left=(0, 1)), "\n".join(notes)]).rstrip()
+
+
+def on_cores(check: dict[str, Any]) -> float:
+    """Seconds of a pass where every worker has a core, by CPU times.
+
+    Workers share their work, and the client's comes before it and after it.
+    """
+    if check["engine"] == "local":
+        return float(check["client"] / check["workers"])
+    return float(check["client"] + check["others"] / check["workers"])
+
+
+def gains(checks: list[dict[str, Any]], kind: str) -> list[tuple[float, float, float]]:
+    """The client's share of the CPU time of a pass of one worker, and what a second one gains.
+
+    At most, if only the workers' part is shared (Amdahl, 1967), and by the CPU times of the two.
+    Empty without a cluster.
+    """
+    known = {
+        one["workers"]: one for one in checks if (one["kind"], one["engine"]) == (kind, "dask")
+    }
+    if not {1, 2} <= set(known):
+        return []
+    alone, both = on_cores(known[1]), on_cores(known[2])
+    share = known[1]["client"] / alone
+    return [(share, 1.0 / (share + (1.0 - share) / 2.0), alone / both)]
+
+
+def _cut(found: dict[str, Any]) -> str:
+    lines = [["rows of a block", "blocks", "read", "sent by blocks", "share", "CPU of a pass"]]
+    for one in found["cut"]:
+        sizes = [f"{one[name] / 1e6:.0f} MB" for name in ("read", "sent")]
+        share = f"{one['sent'] / one['read']:.0%}"
+        counts = [f"{one['rows']:,}", str(one["blocks"])]
+        lines.append([*counts, *sizes, share, f"{one['seconds']:.2f} s"])
+    return report.layout(lines, left=())
 
 
 def _predictions(found: dict[str, Any], cluster: Cluster) -> str:
@@ -281,7 +333,8 @@ def _predictions(found: dict[str, Any], cluster: Cluster) -> str:
     passes = found["passes"]["0.001"]
     names = ["work", "disk", "adding", "tasks", "tree", "a pass"]
     lines = [["a pass over a terabyte of clicks", "workers", *names, f"{passes} passes"]]
-    for what, rows in (("blocks of 65,536", TERABYTE), ("blocks of 1,048,576", LARGE_BLOCKS)):
+    cuts = {f"blocks of {BLOCK_ROWS:,}": TERABYTE, f"blocks of {CUT_ROWS:,}, as cut": AS_CUT}
+    for what, rows in cuts.items():
         for workers in WORKERS:
             one = predicted(rows, engine, local, speed, workers, cluster)
             shown = [_time(one[name]) for name in names]

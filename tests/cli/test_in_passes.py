@@ -591,3 +591,118 @@ def test_a_fit_that_was_killed_goes_on_from_its_last_pass(run, table):
         again = load_model(table.parent / "m.separatrix").model.n_passes_
         assert again <= passes + 2
         assert not checkpoint.exists()
+
+
+# --- groups, times and leaks --------------------------------------------------------------------
+
+
+def written(path: Path, columns: dict) -> Path:
+    """A file of CSV with some columns."""
+    rows = zip(*columns.values(), strict=True)
+    cells = (",".join(f"{x:.4f}" if isinstance(x, float) else str(x) for x in row) for row in rows)
+    path.write_text("\n".join([",".join(columns), *cells]) + "\n")
+    return path
+
+
+def fit_in_passes(run, table, *words):
+    ran = run("fit", table, "--target", "y", "-o", "m.separatrix", "--cache", "cache", *words)
+    assert ran.code == 0, ran.err
+    return ran
+
+
+def test_patients_are_found_in_passes_where_a_sample_has_few_rows_of_each(run, tmp_path):
+    rng = np.random.default_rng(0)
+    patient = rng.permutation(np.repeat(np.arange(600), 10))
+    values = rng.normal(size=(4, 600))[:, patient] + 0.3 * rng.normal(size=(4, 6000))
+    ill = (rng.uniform(size=600) < 0.45)[patient]
+    names = [f"P-{k * 7919 % 10007:05}" for k in patient]
+    measured = dict(zip("abcd", values.tolist(), strict=True))
+    table = written(tmp_path / "t.csv", {"patient": names, **measured, "y": ill})
+    ran = fit_in_passes(run, table, "--json")
+    document = ran.document
+    (other,) = document["other_scores"]
+    assert (other["by"], other["columns"]) == ("group", ["patient"])
+    assert document["held_out"]["accuracy"] > 0.95 > 0.65 > other["scores"]["accuracy"]
+    assert any("--group patient splits so" in one for one in document["warnings"])
+    # All rows are split as the named option splits them, and the cache keeps those of the fit.
+    assert len(os.listdir(tmp_path / "cache")) == 1
+    named = fit_in_passes(run, table, "--group", "patient", "--json").document
+    assert named["held_out"]["n"] == other["scores"]["n"]
+    assert abs(named["held_out"]["accuracy"] - other["scores"]["accuracy"]) <= 0.01
+    assert "other_scores" not in named
+
+
+@pytest.mark.parametrize("drifts", [False, True])
+def test_the_latest_rows_are_scored_in_passes_where_those_of_a_sample_fall(run, tmp_path, drifts):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(2, 5000))
+    late = drifts & (np.arange(5000) >= 3700)
+    y = rng.uniform(size=5000) < 1.0 / (1.0 + np.exp(np.where(late, 1.5, -1.5) * x[0]))
+    days = np.datetime64("2021-01-01") + np.arange(5000) // 10
+    columns = {"day": days, "a": x[0].tolist(), "b": x[1].tolist(), "y": y}
+    ran = fit_in_passes(run, written(tmp_path / "t.csv", columns))
+    assert ("by time" in ran.out) == drifts
+    if drifts:
+        assert float(ran.line("by time").split()[1]) < float(ran.line("held out").split()[1]) - 0.1
+        assert "the latest rows by 'day' are predicted worse than rows at random" in ran.err
+    else:
+        assert "of a sample of 2,000 rows those that --time day holds out are predicted" in ran.err
+
+
+def test_leaks_are_found_in_a_sample_and_scored_on_all_rows_in_passes(run, tmp_path):
+    rng = np.random.default_rng(8)
+    n = 5000
+    amount, rate = rng.lognormal(9.0, 0.6, n), rng.normal(12.0, 3.0, n)
+    bad = rng.uniform(size=n) < 1.0 / (1.0 + np.exp(1.5 - 0.3 * (rate - 12.0)))
+    paid = amount * np.where(bad, rng.uniform(0.1, 0.8, n), rng.uniform(0.99, 1.0, n))
+    last = np.where(bad, rng.uniform(0.0, 330.0, n), rng.uniform(290.0, 900.0, n))
+    columns = {"amount": amount, "rate": rate, "paid": paid, "last": last, "y": bad}
+    columns = {name: one.tolist() for name, one in columns.items()}
+    table = written(tmp_path / "t.csv", columns)
+    ran = fit_in_passes(run, table)
+    assert "column 'last' alone predicts held-out rows with ROC AUC 0.99" in ran.err
+    assert "column 'paid' nearly gives the target away together with others" in ran.err
+    assert ran.err.count("in a sample of 2,000 rows") == 2
+    assert ran.line("without").endswith("--ignore last --ignore paid)")
+    clean = fit_in_passes(run, table, "--ignore", "last", "--ignore", "paid", "--json").document
+    # Rows are held out by a hash of all that is in them, so that these are others.
+    shown = float(ran.line("without").split()[1])
+    assert abs(clean["held_out"]["accuracy"] - shown) <= 0.05
+    assert not os.path.exists("m.separatrix.checkpoint")
+
+
+def test_groups_and_times_are_scored_in_passes_as_in_memory(run, tmp_path):
+    rng = np.random.default_rng(2)
+    n = 900
+    who, x = rng.integers(0, 30, n), rng.normal(size=n)
+    day = np.datetime64("2023-01-01") + rng.permutation(n) // 4
+    price = 3.0 * x + rng.normal(size=n)
+    columns = {"who": [f"w{k}" for k in who], "number": who + 7, "day": day, "x": x.tolist()}
+    table = written(tmp_path / "t.csv", {**columns, "y": price + 0.3 * rng.normal(size=n) > 0})
+    costs = written(tmp_path / "c.csv", {**columns, "y": price.tolist()})
+    for data, words in ((table, ["--group", "who"]), (costs, [])):
+        assert run("fit", data, "--target", "y", "-o", "m.separatrix", *words).code == 0
+        for group in ("who", "number"):
+            apart = "m.separatrix", data, "--group", group, "--time", "day"
+            whole, passes = (
+                run("evaluate", *apart, "--memory", memory, "--json").document
+                for memory in ("4GB", "1KB")
+            )
+            assert passes["groups"]["groups"] == whole["groups"]["groups"] == 30
+            assert passes["groups"]["mean"] == pytest.approx(whole["groups"]["mean"], rel=1e-12)
+            assert passes["groups"]["interval"] == pytest.approx(whole["groups"]["interval"])
+            ends = [[(one["first"], one["last"]) for one in d["times"]] for d in (whole, passes)]
+            assert ends[0] == ends[1] and len(ends[0]) == 5
+            for one, other in zip(whole["times"], passes["times"], strict=True):
+                for name in {"n", "accuracy", "roc_auc", "mse", "r2"} & set(one["scores"]):
+                    # With so little memory the area is that of bins.
+                    off = 1e-3 if name == "roc_auc" else 1e-12
+                    assert other["scores"][name] == pytest.approx(one["scores"][name], abs=off)
+    shown = [run("evaluate", *apart, "--memory", memory).out for memory in ("4GB", "1KB")]
+    assert shown[0].splitlines()[-6:] == shown[1].splitlines()[-6:]
+    # A row without a group is named, as in memory.
+    costs.write_text(re.sub(r"\nw\d+,", "\n,", costs.read_text(), count=1))
+    ran = run("evaluate", "m.separatrix", costs, "--group", "who", "--memory", "1KB")
+    assert ran.code == 3 and "'who' has no value in c.csv, row 1;" in ran.err.replace(
+        f"{tmp_path}/", ""
+    )

@@ -31,8 +31,8 @@ from grids import share
 from separatrix import LinearSVC, Perceptron, load_model, save_model, verify
 from separatrix.data.design import as_design
 from separatrix.data.splitting import fold_numbers
-from separatrix.expressions import Evaluation, Features, FirstWins, Threshold
-from separatrix.models.calibration import Folds, from_calibration
+from separatrix.expressions import Evaluation, Features, FirstWins, Threshold, calibrated
+from separatrix.models.calibration import Folds
 from separatrix.probabilities.calibration import fit_calibration
 from separatrix.solvers.driver import watch
 
@@ -55,7 +55,7 @@ def probabilities(calibration, scores):
     node = Features(columns.shape[1])
     winner = Threshold(node) if columns.shape[1] == 1 else FirstWins(node)
     values = Evaluation(None).given(node, columns)
-    return values.of(from_calibration(calibration, node, winner))
+    return values.of(calibrated(calibration, node, winner))
 
 
 def data(classes: int = 2, n: int = 90, d: int = 4, seed: int = 0):

@@ -22,7 +22,7 @@ from grids import grid, share
 from separatrix import PoissonRegressor, compare, load_model, save_model, verify
 from separatrix.data.design import as_design
 from separatrix.losses import PoissonDeviance
-from separatrix.models import poisson, scores
+from separatrix.models import poisson, predicting
 from separatrix.objectives.penalties import L2
 from separatrix.objectives.pointwise import PointwiseObjective
 
@@ -388,7 +388,7 @@ def test_a_score_knows_no_rows_of_weight_zero_and_validates_once(claims, monkeyp
     assert model.score(X, y, weights) == pytest.approx(model.score(X[some], y[some]), rel=1e-12)
     looked = []
     seen = poisson.validate
-    monkeypatch.setattr(scores, "validate", lambda *a, **k: looked.append(1) or seen(*a, **k))
+    monkeypatch.setattr(predicting, "validate", lambda *a, **k: looked.append(1) or seen(*a, **k))
     monkeypatch.setattr(poisson, "validate", lambda *a, **k: looked.append(1) or seen(*a, **k))
     model.score(X, y)
     assert len(looked) == 1

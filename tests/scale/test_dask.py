@@ -24,7 +24,14 @@ from separatrix.exceptions import DataError
 from separatrix.persistence.model_file import load_model
 from separatrix.scale import Dask, Local, dask_engine, scan
 from separatrix.scale.passes import watch_passes
-from separatrix.tables import Encoder, Table, estimating, source_files
+from separatrix.tables import (
+    Encoder,
+    Table,
+    estimating,
+    read_table,
+    source_files,
+    take_target,
+)
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -417,6 +424,56 @@ def test_a_frame_that_is_nothing_but_files_is_read_as_they_are(client, tmp_path,
         assert scan(frame, "label", engine=engine).source == "a Dask collection"
     monkeypatch.setattr(Dask, "on_every_worker", lambda *given: [False])
     assert scan(cut, "label", engine=engine).source == "a Dask collection"
+
+
+def messy_cells(n: int = 240) -> dict[str, Any]:
+    """Cells as offices export them: durations, units, shares, lists, spellings, limits, dates."""
+    rng = np.random.default_rng(3)
+    times = zip(*(rng.integers(0, k, n) for k in (3, 60, 60)), strict=True)
+    words = ("card", "cash", "bill")
+    return {
+        "took": [f"{hours}:{minutes:02}:{seconds:02}" for hours, minutes, seconds in times],
+        "mass": [f"{v:.1f} kg" if v < 70 else f"{1000 * v:.0f} g" for v in rng.uniform(40, 90, n)],
+        "share": [f"{k}/10" for k in rng.integers(0, 11, n)],
+        "paid": [", ".join(np.array(words)[rng.random(3) < 0.5]) for _ in range(n)],
+        "town": rng.choice(["Ulm", "ulm", "Ulm ", "Bern", "Zürich", "zurich"], n),
+        "crp": ["<0.5" if v < 0.5 else f"{v:.2f}" for v in rng.lognormal(0.0, 1.0, n)],
+        "seen": [str(np.datetime64("2021-01-05") + int(k)) for k in rng.integers(0, 700, n)],
+        "level": rng.integers(100, 999, n).astype(float),
+        "area": np.exp(rng.normal(3.0, 1.0, n)).round(3),
+        "y": rng.choice(["yes", "no"], n),
+    }
+
+
+@pytest.mark.parametrize("terms", [None, ["log(area)", "spline(level, 3)", "area:share"]])
+def test_messy_cells_of_partitions_are_read_by_workers_as_in_memory(client, tmp_path, terms):
+    cells = pd.DataFrame(messy_cells())
+    for k in range(4):
+        cells[60 * k : 60 * (k + 1)].to_parquet(tmp_path / f"{k}.parquet", row_group_size=25)
+    pattern, engine = str(tmp_path / "*.parquet"), Dask(client)
+    table = read_table(pattern, target="y")
+    features, y = take_target(table, "y")
+    encoder = Encoder(terms=terms).fit(features, y)
+    expected = encoder.transform(features)
+    found = {
+        name: scan(source, "y", terms=terms, single=False, cache=tmp_path / name, engine=on)
+        for name, source, on in (
+            ("here", pattern, None),
+            ("there", pattern, engine),
+            ("frame", dd.read_parquet(pattern), engine),
+        )
+    }
+    assert len({data.fingerprint for data in found.values()}) == 1
+    for data in found.values():
+        assert data.source == pattern and data.encoder.feature_names_ == encoder.feature_names_
+        matrix = np.vstack([block.load().matrix for block in data.blocks])
+        # Sums over the rows of several files are rounded apart.
+        np.testing.assert_allclose(matrix, expected, rtol=1e-13, atol=1e-14)
+        notes = {*map(str, (*data.notes[1:], *data.encoder.alerts_))}
+        assert notes == {*map(str, (*table.notes, *table.alerts, *encoder.alerts_))}
+    if terms is None:
+        assert sum("keep what is written with" in note for note in notes) == 4
+        assert {"paid (card)", "seen (month)=Feb"} <= set(encoder.feature_names_)
 
 
 def test_what_is_wrong_in_a_file_is_said_by_the_worker_that_reads_it(client, tmp_path):

@@ -10,10 +10,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import engine_tasks
 from separatrix.exceptions import DataError
+from separatrix.losses import LogLoss
+from separatrix.objectives.penalties import L2
 from separatrix.scale import Local, dask_engine, scan
+from separatrix.scale.blocks import SENT
+from separatrix.scale.objectives import BlockedPointwise
 from separatrix.scale.reading import Session, close, cursor
 from separatrix.scale.sums import FAN_IN, UNITS, Sum, TreeSum, summed
 
@@ -51,6 +56,43 @@ def test_a_sum_is_rounded_once():
     parts = [{"x": np.array(v)} for v in (1.0, 1e100, 1.0, -1e100)]
     assert float(summed(parts)["x"]) == 2.0
     assert float(summed([{"x": np.array(v)} for v in (1.0, np.inf, 1.0)])["x"]) == np.inf
+
+
+class Counting(Local):
+    """Counts the bytes that blocks send, and those of their rows."""
+
+    sent = read = 0
+
+    def map(self, task, blocks, shared, each=None):
+        self.read += sum(block.load().nbytes for block in blocks)
+        for part in super().map(task, blocks, shared, each):
+            self.sent += sum(np.asarray(array).nbytes for array in part.values())
+            yield part
+
+
+def test_blocks_of_many_columns_have_more_rows_so_that_they_send_less():
+    n, d = 280_000, 100_000
+    columns = (np.arange(n) * 7919) % d
+    rows = sp.csr_matrix((np.ones(n, np.float32), columns, np.arange(n + 1)), shape=(n, d))
+    y = (columns + np.arange(n)) % 3 == 0
+    shares, theta = [], np.linspace(-1.0, 1.0, d + 1)
+    for options in ({"block_rows": 65_536}, {}):
+        data = scan(rows, y, memory="2GB", **options)
+        found = set()
+        for workers in (1, 2, 3):
+            engine = Counting(workers)
+            problem = BlockedPointwise(data, engine, LogLoss(), L2())
+            found.add(problem.account(theta)["gradient"].tobytes())
+        assert len(found) == 1
+        shares.append(engine.sent / engine.read)
+    before, after = shares
+    assert before > 1.0
+    # Twice the share that is stated, because all blocks are of about equal length.
+    assert after <= 2.0 * SENT
+    # A limit that is given holds, and so does the memory.
+    assert [len(scan(rows, y, block_rows=100_000).blocks), len(scan(rows, y).blocks)] == [3, 2]
+    assert len(scan(rows, y, memory=32 * 24 * 70_000).blocks) == 4
+    assert len(scan(np.ones((70_000, 2)), y[:70_000]).blocks) == 2
 
 
 def in_tasks(parts, size):

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from separatrix import LogisticRegression, cli
 from separatrix.exceptions import DataError
 from separatrix.scale import BlockedData, encoding, scan, statistics
 from separatrix.scale.encoding import EncodingPlan, Stage
+from separatrix.scale.plans import KeptPlan
 from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, read_table, take_target
 from separatrix.tables import source_files as files
@@ -645,6 +647,46 @@ def test_a_killed_scan_goes_on_where_it_was(tmp_path: Path, monkeypatch) -> None
         assert found == expected
 
 
+@pytest.mark.signals
+def test_the_facts_of_the_first_pass_are_there_after_a_scan_that_was_killed(
+    tmp_path: Path, monkeypatch
+) -> None:
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{rng.normal():.3f},{'' if i % 40 == 0 else f'level {i % 9}'},{i % 60} kg,"
+        f"2021-03-{1 + i % 28:02},{'no' if i % 3 else 'yes'}"
+        for i in range(9000)
+    ]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,b,c,d,y", *lines]) + "\n")
+    words = [sys.executable, "-c", KILLED, path, tmp_path / "cache", "encoding"]
+    assert subprocess.run([*map(str, words)]).returncode == -9
+    (kept,) = (tmp_path / "cache").rglob("plan.checked")
+    fresh = scan(path, "y", cache=tmp_path / "fresh", memory="1MB")
+    whole = kept.read_bytes()
+    # A file that is damaged, or of files that are others, is as good as none.
+    kept.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert KeptPlan.read(kept, None) is None
+    kept.write_bytes(whole)
+    with monkeypatch.context() as given:
+        given.setattr(Statistics, "of_columns", lambda *_: pytest.fail("the rows are read again"))
+        again = scan(path, "y", cache=tmp_path / "cache", memory="1MB")
+    # The only row group is there in part.
+    there = "; the facts of the first pass were there; 0 of 1 row group were there"
+    assert again.notes[0].endswith(there)
+    assert again.fingerprint == fresh.fingerprint and again.notes[1:] == fresh.notes[1:]
+    assert [*map(str, again.encoder.alerts_)] == [*map(str, fresh.encoder.alerts_)]
+    assert [b.checksum for b in again.blocks] == [b.checksum for b in fresh.blocks]
+    assert not kept.exists()
+    # Rows that are decoded in every pass leave it for the next scan.
+    for said in (False, True):
+        data = scan(
+            path, "y", cache=tmp_path / "decoded", cache_limit=0, memory="1MB", test_size=0.1
+        )
+        assert ("the facts of the first pass were there" in data.notes[0]) == said
+        assert data.classes.tolist() == ["no", "yes"] and data.fingerprint
+
+
 def test_folders_and_open_files(tmp_path: Path) -> None:
     """All files of a folder are one table, of which names of folders are columns."""
     for k, year in enumerate((2023, 2024, 2024)):
@@ -682,3 +724,20 @@ def test_folders_and_open_files(tmp_path: Path) -> None:
         with path.open("rb") as file:
             opened = scan(file, "y", cache=tmp_path / "cache")
         assert opened.fingerprint == scan(path, "y", cache=tmp_path / "cache").fingerprint
+
+
+def test_blocks_of_files_with_many_columns_have_more_rows(tmp_path):
+    sql = "SELECT 'level' || (i * 7919) % 60000 AS c, i % 3 = 0 AS y FROM range(150000) t(i)"
+    path = write(tmp_path / "many.parquet", sql)
+    options = {"kinds": {"c": "category"}, "cache": tmp_path / "cache", "memory": "2GB"}
+    data = scan(path, "y", **options)
+    assert data.n_features == 60_000
+    assert [block.n_rows for block in data.blocks] == [150_000]
+    limited = scan(path, "y", block_rows=65_536, **options)
+    assert max(block.n_rows for block in limited.blocks) <= 65_536
+    assert limited.fingerprint == data.fingerprint
+    assert (matrix_rows(limited) != matrix_rows(data)).nnz == 0
+
+
+def matrix_rows(data: BlockedData) -> sp.csr_matrix:
+    return sp.vstack([block.load().matrix for block in data.blocks], format="csr")

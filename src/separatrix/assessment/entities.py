@@ -15,6 +15,7 @@ of the other column, and 1 where it determines it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,7 @@ from separatrix.tables.categorical import Categorical, first_appearance
 from separatrix.tables.row_times import is_named
 from separatrix.tables.table import missing_mask
 
-__all__ = ["Repeated", "likely_group"]
+__all__ = ["Repeated", "likely_group", "possible_groups"]
 
 # Of fewer values nothing can be held out, and categories have so many.
 _LEAST_VALUES = 20
@@ -33,6 +34,8 @@ _LEAST_VALUES = 20
 _ROWS, _ROWS_EACH = 1_500, 10
 # Columns that are compared at most, and at first, and the rows in which values are counted first.
 _COLUMNS, _GLANCE, _FIRST = 60, 8, 2_000
+# Rows of a sample that share a value and are looked at.
+_DRAWN = 5_000
 # Rows of an entity are alike in half of the columns, and so much in the mean.
 _ALIKE, _ALIKE_IN_ONE = 0.35, 0.2
 # What a column says that is named like an entity, or that goes with the target.
@@ -80,7 +83,9 @@ class Repeated:
     of_target: float
 
 
-def likely_group(table: Table, y: np.ndarray) -> Repeated | None:
+def likely_group(
+    table: Table, y: np.ndarray, names: Iterable[str] | None = None
+) -> Repeated | None:
     """The column that names the entities of rows, where one does.
 
     Parameters
@@ -89,6 +94,8 @@ def likely_group(table: Table, y: np.ndarray) -> Repeated | None:
         Without the target.
     y : ndarray of shape (n_rows,)
         The target: labels, or numbers.
+    names : iterable of str, optional
+        The columns that are looked at; by default all.
 
     Examples
     --------
@@ -104,17 +111,70 @@ def likely_group(table: Table, y: np.ndarray) -> Repeated | None:
     """
     if table.matrix is not None or table.n_rows < 2 * _LEAST_VALUES:
         return None
-    found = [one for name in table.names if (one := _judged(table, name, y)) is not None]
+    names = table.names if names is None else names
+    found = [one for name in names if (one := _judged(table, name, y)) is not None]
     return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def possible_groups(table: Table, y: np.ndarray) -> list[str]:
+    """The columns that may name entities in the table of which some rows were drawn.
+
+    Rows of one entity are few in a sample. Those that share a value are judged as those of a whole
+    table; where hardly any do, a column is possible that is named like an entity.
+
+    Parameters
+    ----------
+    table : Table
+        A sample of the rows, without the target.
+    y : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    list of str
+        The likeliest first. Whether one of them is a group is decided by :func:`likely_group` on
+        rows that are drawn by it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.assessment.entities import possible_groups
+    >>> from separatrix.tables import Table
+    >>> names = [f"P-{k:05}" for k in np.random.default_rng(0).permutation(90_000)[:500]]
+    >>> table = Table.from_columns({"patient": names, "age": np.arange(500.0) % 60})
+    >>> possible_groups(table, np.arange(500) % 2)
+    ['patient']
+    """
+    if table.matrix is not None or table.n_rows < 2 * _LEAST_VALUES:
+        return []
+    found: list[tuple[tuple[bool, float], str]] = []
+    for name in table.names:
+        named = _is_named(name)
+        codes = None if named is None else _codes(table, name)
+        if codes is None:
+            continue
+        again = np.flatnonzero(np.bincount(codes)[codes] > 1)[:_DRAWN]
+        judged = None
+        if len(again) >= 2 * _LEAST_VALUES:
+            judged = _judged(table.select(again), name, np.asarray(y)[again])
+        if judged is not None:
+            found.append((judged[0], name))
+        elif named and len(again) < 0.8 * table.n_rows:
+            found.append(((True, 0.0), name))
+    return [name for _, name in sorted(found, key=lambda pair: pair[0], reverse=True)]
+
+
+def _is_named(name: str) -> bool | None:
+    """Whether a column is called like an entity; None where it is called like a category."""
+    if is_named(name, _ENTITIES, _ENTITY_SIGNS):
+        return True
+    return None if is_named(name, _CATEGORIES, _CATEGORY_SIGNS) else False
 
 
 def _judged(table: Table, name: str, y: np.ndarray) -> tuple[tuple[bool, float], Repeated] | None:
     """What a column is worth as a group, with its likeness; None where it is none."""
-    named = is_named(name, _ENTITIES, _ENTITY_SIGNS)
-    if not named and is_named(name, _CATEGORIES, _CATEGORY_SIGNS):
-        return None
-    codes = _codes(table, name)
-    if codes is None:
+    named = _is_named(name)
+    codes = None if named is None else _codes(table, name)
+    if codes is None or named is None:
         return None
     sizes = np.bincount(codes)
     n, n_values = len(codes), len(sizes)

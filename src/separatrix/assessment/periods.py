@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,10 @@ from scipy.special import stdtrit
 
 from separatrix.data.splitting import time_parts
 
-__all__ = ["by_groups", "by_times"]
+__all__ = ["PARTS", "GroupSums", "by_groups", "by_times"]
 
-_PARTS = 5
+PARTS = 5
+"""The scores of so many parts of the rows are shown in the order of time."""
 
 
 def by_groups(right: np.ndarray, groups: np.ndarray) -> dict[str, Any]:
@@ -45,18 +47,65 @@ def by_groups(right: np.ndarray, groups: np.ndarray) -> dict[str, Any]:
     >>> found["groups"], round(found["mean"], 2)
     (3, 0.67)
     """
-    values = np.asarray(right, dtype=np.float64)
-    _, place = np.unique(groups, return_inverse=True)
-    sizes, sums = np.bincount(place.reshape(-1)), np.bincount(place.reshape(-1), values)
-    count, mean = len(sizes), float(values.mean())
-    interval = None
-    if count > 1:
-        spread = float(np.square(sums - mean * sizes).sum()) * count / (count - 1)
-        half = float(stdtrit(count - 1, 0.975)) * math.sqrt(spread) / len(values)
-        # Within the range of the values, as shares are from 0 to 1.
-        low, high = float(values.min()), float(values.max())
-        interval = [max(low, mean - half), min(high, mean + half)]
-    return {"groups": count, "mean": mean, "interval": interval}
+    return GroupSums.of(right, groups).score()
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSums:
+    """What the rows of each group add up to; the sums of several sets of rows merge.
+
+    Attributes
+    ----------
+    groups : ndarray
+        In ascending order.
+    sizes, sums : ndarray
+        How many rows each has, and the sum of their values.
+    low, high : float
+        The range of the values of all rows.
+    """
+
+    groups: np.ndarray
+    sizes: np.ndarray
+    sums: np.ndarray
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: np.ndarray, groups: np.ndarray) -> GroupSums:
+        """The sums of some rows, of which there is one at least."""
+        values = np.asarray(values, dtype=np.float64)
+        own, place = np.unique(groups, return_inverse=True)
+        place = place.reshape(-1)
+        ends = float(values.min()), float(values.max())
+        return cls(own, np.bincount(place), np.bincount(place, values), *ends)
+
+    def merged(self, other: GroupSums) -> GroupSums:
+        """The sums of the rows of both."""
+        groups, place = np.unique(np.concatenate([self.groups, other.groups]), return_inverse=True)
+        place = place.reshape(-1)
+        sizes, sums = (
+            np.bincount(place, np.concatenate([getattr(self, name), getattr(other, name)]))
+            for name in ("sizes", "sums")
+        )
+        return GroupSums(
+            groups,
+            sizes.astype(np.int64),
+            sums,
+            min(self.low, other.low),
+            max(self.high, other.high),
+        )
+
+    def score(self) -> dict[str, Any]:
+        """The mean over rows and its interval; see :func:`by_groups`."""
+        count, n = len(self.sizes), int(self.sizes.sum())
+        mean = float(self.sums.sum()) / n
+        interval = None
+        if count > 1:
+            spread = float(np.square(self.sums - mean * self.sizes).sum()) * count / (count - 1)
+            half = float(stdtrit(count - 1, 0.975)) * math.sqrt(spread) / n
+            # Within the range of the values, as shares are from 0 to 1.
+            interval = [max(self.low, mean - half), min(self.high, mean + half)]
+        return {"groups": count, "mean": mean, "interval": interval}
 
 
 def by_times(
@@ -84,7 +133,7 @@ def by_times(
     [(1.0, 1), (2.0, 2), (3.0, 1)]
     """
     times = np.asarray(times, dtype=np.float64)
-    part = time_parts(times, min(_PARTS, len(np.unique(times))))
+    part = time_parts(times, min(PARTS, len(np.unique(times))))
     found = []
     for k in range(int(part.max()) + 1):
         rows = np.flatnonzero(part == k)

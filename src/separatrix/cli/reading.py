@@ -49,11 +49,13 @@ def read_training_table(
     marks: frozenset[str] | None = None,
     *,
     most_rows: int | None = None,
+    together: str | None = None,
     described: bool = False,
 ) -> Table:
     """Read the table of a fit; the marks for missing values may be those of an earlier one.
 
-    ``described``: the table is only described, so that it needs no target.
+    ``most_rows`` and ``together``: as of :func:`read_table`.  ``described``: the table is only
+    described, so that it needs no target.
     """
     target = options.target or "target"
     try:
@@ -66,6 +68,7 @@ def read_training_table(
             ordered=options.ordered,
             needed=() if described and options.target is None else (target,),
             most_rows=most_rows,
+            together=together,
             **{name: getattr(options, name) for name in OPTIONS},
         )
     except NoSuchColumn as error:
@@ -334,11 +337,12 @@ def held_out(data: BlockedData) -> BlockedData:
 
 
 def blocks_like_training(
-    out: Output, stored: StoredModel, options: Any, *, target: str | None = None
+    out: Output, stored: StoredModel, options: Any, *, target: str | None = None, **by: Any
 ) -> BlockedData:
     """Row blocks of a table, encoded as that of the fit was; without labels by default.
 
-    Labelled rows count by the weights of the fit, where the table has that column.
+    Labelled rows count by the weights of the fit, where the table has that column.  ``by``: a
+    column of groups or times that rows are to have beside them.
     """
     config = stored.provenance.get("config") or {}
     own = stored.provenance.get("target")
@@ -354,7 +358,7 @@ def blocks_like_training(
             ignore=[
                 name
                 for name in (own if target is None else None, config.get("group"))
-                if name is not None
+                if name is not None and name not in by.values()
             ],
             drop_missing_target=target is not None and _drops_missing_target(stored, options),
             encoder=stored.encoder,
@@ -363,6 +367,7 @@ def blocks_like_training(
             # Columns that the model does not use need not be usable.
             ignore_unusable=True,
             on_progress=on_progress,
+            **by,
             **{name: value for name, value in reading.items() if value is not None},
         )
 
@@ -380,7 +385,7 @@ def scan_where_weighted(*given: Any, weight: str | None, **options: Any) -> Bloc
 
 
 # Of a table that is too large, what is read to be shown.
-_SHOWN = 50_000
+SHOWN = 50_000
 # With less DuckDB can put no rows in order.
 _LEAST = 1 << 28
 
@@ -389,13 +394,34 @@ def sample_of(stored: StoredModel, options: Any) -> Table:
     """Read a sample of a table that does not fit in memory, the same rows each time."""
     labels = getattr(options, "target", None) or stored.provenance.get("target")
     with _within(options.memory):
-        return read_like_training(stored, options, labels=labels, most_rows=_SHOWN)
+        return read_like_training(stored, options, labels=labels, most_rows=SHOWN)
 
 
-def sample_to_describe(options: Any) -> Table:
-    """Read a sample of a table that is described, the same rows each time."""
+def training_sample(options: Any, most_rows: int = SHOWN, **chosen: Any) -> Table:
+    """Read a sample of the table of a fit, the same rows each time; see `read_training_table`."""
     with _within(options.memory):
-        return read_training_table(options, most_rows=_SHOWN, described=True)
+        return read_training_table(options, most_rows=most_rows, **chosen)
+
+
+def columns_of_all(options: Any, sample: Table, n_rows: int) -> Iterator[Table]:
+    """Read all rows of a table of which a sample was read, as many columns at a time as fit.
+
+    Each time with the target, where there is one.  Nothing is read where the memory does not hold
+    one column beside it.
+    """
+    from separatrix.tables.estimating import CELL
+
+    target = options.target or "target"
+    names = [name for name in sample.names if name not in sample.derived]
+    others = [name for name in names if name != target]
+    most = int(memory_of(options.memory) / (CELL * n_rows)) - (target in names)
+    if most < 1:
+        return
+    for first in range(0, len(others), most):
+        wanted = others[first : first + most]
+        ignored = (*options.ignore, *(name for name in others if name not in wanted))
+        with _within(options.memory):
+            yield read_training_table(replace(options, ignore=ignored), described=True)
 
 
 @contextmanager

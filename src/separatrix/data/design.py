@@ -899,6 +899,9 @@ def as_design(x: Any, tuning: Tuning = _TUNING) -> Design:
         For a CSR matrix whose index arrays point outside of it, which scipy does not look for when
         it makes one.
     """
+    if type(x) is np.ndarray and x.ndim == 2:
+        # The first of all: for one row other questions would take longer than the rest.
+        return DenseDesign(x, tuning)
     if isinstance(x, Design):
         return x
     if sp.issparse(x):

@@ -211,14 +211,28 @@ def time_parts(times: npt.ArrayLike, count: int) -> np.ndarray:
     different, place, sizes = np.unique(values, return_inverse=True, return_counts=True)
     if len(different) < count or np.isnan(values).any():
         raise DataError(Message("few_times", parts=count, times=len(different)))
+    return parts_of_times(sizes, count)[place.reshape(-1)]
+
+
+def parts_of_times(sizes: np.ndarray, count: int) -> np.ndarray:
+    """The part of each different time in ascending order, by how many rows have it.
+
+    There are as many parts as times, at most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.data.splitting import parts_of_times
+    >>> parts_of_times(np.array([2, 2, 1, 1]), 3).tolist()
+    [0, 1, 2, 2]
+    """
     # The part in which the middle of the rows of a time would be, moved where one would be empty.
-    middle = (np.cumsum(sizes) - 0.5 * sizes) / len(values)
-    part = np.minimum((middle * count).astype(np.intp), count - 1)
+    middle = (np.cumsum(sizes) - 0.5 * sizes) / sizes.sum()
+    part: np.ndarray = np.minimum((middle * count).astype(np.intp), count - 1)
     part[0] = 0
     steps = np.arange(len(part))
     part = np.minimum.accumulate(part - steps) + steps
-    part = np.maximum(part, count - len(part) + steps)
-    return part[place.reshape(-1)]
+    return np.maximum(part, count - len(part) + steps)
 
 
 def time_folds(

@@ -18,7 +18,7 @@ _ORDINARY = 1e-15, 1e15
 # A literal or a comment that holds one of these would go over the end of its line.
 _CONTROL = re.compile("([\x01-\x1f\x7f-\x9f\u2028\u2029])")
 # What a text has to look like to be a number: engines by themselves take '1_000' or '' for one.
-_NUMERAL = "[ ]*[+-]?([0-9]{{1,50}}[.]?[0-9]{{0,50}}|[.][0-9]{{1,50}})([eE][+-]?[0-9]{{1,2}})?[ ]*"
+_NUMERAL = "[ ]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{{1,3}})?[ ]*"
 _DOUBLED = (("'", "''"),)
 _BACKSLASH = ("\\", "\\\\")
 
@@ -63,6 +63,8 @@ class Dialect:
         The form of a table that is written out.
     name_bytes, columns : int
         The longest name, and the largest number of columns of a row.
+    names : str
+        A regular expression of the names that columns of a result can have.
     folds : bool
         Whether names that differ in case alone are the same even in quotes.
     words : str
@@ -98,6 +100,7 @@ class Dialect:
     values: str = "named"
     name_bytes: int = 63
     columns: int = 1500
+    names: str = ".*"
     folds: bool = False
     words: str = ""
 
@@ -216,8 +219,9 @@ DIALECTS = {
             name="duckdb",
             title="DuckDB",
             number=(
-                "CASE WHEN typeof({0}) <> 'VARCHAR' OR regexp_full_match(CAST({0} AS VARCHAR),"
-                f"\n      '{_NUMERAL}')"
+                "CASE WHEN typeof({0}) <> 'VARCHAR'"
+                "\n      OR regexp_full_match(CAST({0} AS VARCHAR),"
+                f"\n        '{_NUMERAL}')"
                 "\n      THEN nullif(TRY_CAST({0} AS DOUBLE), 'NaN'::DOUBLE) END"
             ),
             text="CAST({0} AS VARCHAR) COLLATE C",
@@ -237,7 +241,8 @@ DIALECTS = {
                 "CASE WHEN pg_typeof({0}) NOT IN"
                 " ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)"
                 "\n      OR CAST({0} AS text) ~"
-                f"\n      '^{_NUMERAL}$'"
+                # More digits can be an error.
+                f"\n      '^{_NUMERAL.replace(']+', ']{{1,99}}').replace('{1,3}', '{1,2}')}$'"
                 "\n      THEN nullif(CAST({0} AS float8), 'NaN'::float8) END"
             ),
             text='CAST({0} AS text) COLLATE "C"',
@@ -279,6 +284,7 @@ DIALECTS = {
             whole_row="sx_row.*",
             values="unnested",
             name_bytes=300,
+            names="[A-Za-z0-9_]*",
             columns=8000,
             folds=True,
         ),
@@ -286,8 +292,9 @@ DIALECTS = {
             name="snowflake",
             title="Snowflake",
             number=(
-                "CASE WHEN TYPEOF(TO_VARIANT({0})) <> 'VARCHAR' OR REGEXP_LIKE(TO_VARCHAR({0}),"
-                f"\n      '{_NUMERAL}')"
+                "CASE WHEN TYPEOF(TO_VARIANT({0})) <> 'VARCHAR'"
+                "\n      OR REGEXP_LIKE(TO_VARCHAR({0}),"
+                f"\n        '{_NUMERAL}')"
                 "\n      THEN NULLIF(CAST({0} AS DOUBLE), 'NaN'::DOUBLE) END"
             ),
             text="TO_VARCHAR({0})",

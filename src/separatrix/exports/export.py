@@ -17,7 +17,7 @@ from separatrix.exports.artefacts import Answers, Heading, Sample
 from separatrix.exports.programs import program_of
 from separatrix.exports.proof import EngineProof, Reference, golden, prove, sample_of
 from separatrix.exports.rounding import DOUBLE, SINGLE
-from separatrix.exports.samples import Rows, joined_rows
+from separatrix.exports.samples import Rows, joined_rows, special_rows
 from separatrix.exports.sklearn_programs import answers_of, input_names
 from separatrix.expressions import Affine, Prediction, Threshold
 from separatrix.expressions.features import Program
@@ -171,7 +171,8 @@ def export(
     source = _Source.of(model, encoder)
     reference = source.reference()
     precision = SINGLE if float32 else DOUBLE
-    own = golden(reference, reference.hostile(), precision)
+    rows = reference.hostile()
+    own = golden(reference, rows, precision)
     options: dict[str, Any] = {}
     if to == "sql":
         options = {"dialect": dialect, "keep": keep}
@@ -181,7 +182,9 @@ def export(
     printer = import_module(f"separatrix.exports.{language.module}")
     heading = Heading(_identifier(name or source.name), source.lines())
     content = printer.printed(reference.program, heading, own, **options)
-    rows = reference.hostile(seed=1)
+    # Beside the rows that the golden ones were taken from, others of their kind.
+    more = reference.readable(special_rows(reference.program, seed=1))
+    rows = joined_rows(reference.program, rows, more)
     if check is not None:
         rows = joined_rows(reference.program, _cells(reference.program, check), rows)
     sample = sample_of(reference, rows, precision)

@@ -358,7 +358,7 @@ def _(node: answers.FirstWins, graph: _Graph) -> str:
 
 @_tree.register
 def _(node: answers.Positive, graph: _Graph) -> str:
-    return graph.cast(graph.add("Greater", graph.of(node.of), graph.constant([[0.0]])), "INT64")
+    return graph.cast(graph.add("Greater", graph.of(node.of), graph.constant([[0.0]])))
 
 
 @_tree.register
@@ -583,7 +583,8 @@ def _outputs(program: Program, graph: _Graph) -> list[Any]:
     if trees.label is not None:
         several = isinstance(trees.label, answers.Positive)
         width = trees.label.n_columns if several else 1
-        place = graph.add("Where", gone, graph.constant([[-1]], np.int64), graph.of(trees.label))
+        found = graph.cast(graph.of(trees.label), "INT64")
+        place = graph.add("Where", gone, graph.constant([[-1]], np.int64), found)
         put("place", place, types.INT64, width)
         if not several:
             kind, listed = _listed(trees.classes, types)

@@ -13,6 +13,7 @@ from separatrix.exports import sklearn_models, sklearn_programs
 from separatrix.exports.artefacts import Unprintable
 from separatrix.expressions import Affine, Expression, Features, Prediction
 from separatrix.expressions.features import Cell, Feature, Program
+from separatrix.messages import counted
 from separatrix.tables.features import Constant, Words, cells_of, nodes_of
 
 __all__ = ["program_of"]
@@ -132,11 +133,9 @@ def _without_idle(
     whole[0] |= not any(whole)  # a row without a cell would have no place for its answer
     kept, places = np.repeat(whole, np.diff(bounds)), None
     if not kept.all():
-        left_out = int((~kept).sum())
-        remarks = (
-            *remarks,
-            f"{left_out:,} features are left out, since their weights are all zero.",
-        )
+        idle = counted(int((~kept).sum()), "feature")
+        why = f"Left out for weights of zero: {idle}; what their cells hold does not matter."
+        remarks = (*remarks, why)
         prediction = _narrowed(prediction, kept, Features(int(kept.sum())), {})
         places = tuple(np.flatnonzero(kept).tolist())
     features = [feature for feature, keep in zip(features, whole, strict=True) if keep]

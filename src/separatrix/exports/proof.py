@@ -110,9 +110,9 @@ class Reference:
             return taken(rows, np.flatnonzero(kept).tolist())
         return rows
 
-    def hostile(self, seed: int = 0) -> Rows:
+    def hostile(self) -> Rows:
         """Rows that are hard to compute, of which the model refuses none."""
-        plain = self.readable(special_rows(self.program, seed=seed))
+        plain = self.readable(special_rows(self.program))
         if self.program.prediction.label is None:
             return plain
         beside = rows_beside_boundaries(self.program, plain, lambda rows: self.answers(rows).labels)
@@ -153,7 +153,7 @@ def sample_of(reference: Reference, rows: Rows, precision: Precision = DOUBLE) -
             if trees.label is not None:
                 certain = certain_labels(trees.label, lambda node: enclosed(node, finite))[1]
             large = [np.abs(own.values) >= precise.largest for own in (finite, found)]
-            beyond = np.hstack(large).any(axis=1)
+            beyond = np.asarray(np.hstack(large).any(axis=1))
             errors = np.where(beyond[:, None], np.inf, found.errors)
             shares = None if shares is None else np.where(beyond[:, None], np.inf, shares)
         return errors, shares, certain & ~beyond

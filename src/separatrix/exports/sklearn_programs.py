@@ -173,35 +173,15 @@ def _chosen(conditions: Conditions, then: Number, otherwise: Number) -> Number:
 # --- numbers -------------------------------------------------------------------------------------
 
 
-def _scaled(shifts: Any, scales: Any, names: str, signals: Sequence[Signal]) -> Iterable[Number]:
+def _scaled(step: Any, signals: Sequence[Signal]) -> Iterable[Signal]:
     n = len(signals)
+    shifts = step.mean_ if getattr(step, "with_mean", False) else getattr(step, "center_", None)
     shifts = np.zeros(n) if shifts is None else shifts
-    scales = np.ones(n) if scales is None else scales
+    scales = np.ones(n) if step.scale_ is None else step.scale_
     for one, shift, scale in zip(signals, shifts, scales, strict=True):
-        yield divided(less(_number(one, names), float(shift)), float(scale))
-
-
-def _standard(step: Any, signals: Sequence[Signal]) -> Iterable[Signal]:
-    return _scaled(
-        step.mean_ if step.with_mean else None,
-        step.scale_ if step.with_std else None,
-        "StandardScaler",
-        signals,
-    )
-
-
-def _robust(step: Any, signals: Sequence[Signal]) -> Iterable[Signal]:
-    return _scaled(
-        step.center_ if step.with_centering else None,
-        step.scale_ if step.with_scaling else None,
-        "RobustScaler",
-        signals,
-    )
-
-
-def _max_abs(step: Any, signals: Sequence[Signal]) -> Iterable[Signal]:
-    for one in _scaled(None, step.scale_, "MaxAbsScaler", signals):
-        yield _clipped(one, -1.0, 1.0) if getattr(step, "clip", False) else one
+        own = divided(less(_number(one, sklearn_class(step)), float(shift)), float(scale))
+        # Of MaxAbsScaler.
+        yield _clipped(own, -1.0, 1.0) if getattr(step, "clip", False) else own
 
 
 def _min_max(step: Any, signals: Sequence[Signal]) -> Iterable[Signal]:
@@ -475,10 +455,10 @@ def _by_columns(step: Any, signals: Sequence[Signal]) -> Iterable[Signal]:
 
 _STEPS: dict[str, Callable[[Any, Sequence[Signal]], Iterable[Signal]]] = {
     "ColumnTransformer": _by_columns,
-    "StandardScaler": _standard,
+    "StandardScaler": _scaled,
     "MinMaxScaler": _min_max,
-    "MaxAbsScaler": _max_abs,
-    "RobustScaler": _robust,
+    "MaxAbsScaler": _scaled,
+    "RobustScaler": _scaled,
     "OneHotEncoder": _one_hot,
     "OrdinalEncoder": _ordinal,
     "SimpleImputer": _imputed,

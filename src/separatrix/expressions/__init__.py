@@ -23,6 +23,8 @@ from separatrix.expressions.answers import (
     Sigmoid,
     Softmax,
     Threshold,
+    calibrated,
+    posterior,
 )
 from separatrix.expressions.base import Evaluation, Expression, Features, evaluated
 from separatrix.expressions.prediction import Prediction
@@ -68,5 +70,7 @@ __all__ = [
     "Threshold",
     "Votes",
     "Wins",
+    "calibrated",
     "evaluated",
+    "posterior",
 ]

@@ -7,13 +7,14 @@ has K of both.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_expit, logsumexp
 
 from separatrix.expressions.base import Evaluation, Expression
-from separatrix.expressions.scores import deciding
 from separatrix.losses import Softmax as SoftmaxLoss
 from separatrix.probabilities.ties import agreeing, leads, winners
 
@@ -32,12 +33,14 @@ __all__ = [
     "Sigmoid",
     "Softmax",
     "Threshold",
+    "calibrated",
+    "posterior",
 ]
 
 # --- classes ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Threshold(Expression):
     """1 where a single score is above 0 (with ``inclusive``, at least 0), and 0 elsewhere."""
 
@@ -49,11 +52,11 @@ class Threshold(Expression):
         return 1
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
-        scores = deciding(self.of, values)[:, 0]
+        scores = self.of.deciding(values)[:, 0]
         return (scores >= 0.0).astype(np.intp) if self.inclusive else winners(scores)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class FirstWins(Expression):
     """The column of the largest score, the first of equal ones."""
 
@@ -64,10 +67,10 @@ class FirstWins(Expression):
         return 1
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
-        return winners(deciding(self.of, values))
+        return winners(self.of.deciding(values))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Positive(Expression):
     """1 in each column whose score is above 0, and 0 elsewhere: several labels a row."""
 
@@ -84,7 +87,7 @@ class Positive(Expression):
 # --- functions of single scores -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Scaled(Expression):
     """``slope * score + offset``, held within 1e300: an infinity less another is no number.
 
@@ -109,7 +112,7 @@ class Scaled(Expression):
         return np.asarray(own)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Exp(Expression):
     """The exponential function."""
 
@@ -124,7 +127,7 @@ class Exp(Expression):
             return np.asarray(np.exp(values.of(self.of)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class LogSigmoid(Expression):
     """``-log(1 + exp(-score))``."""
 
@@ -138,7 +141,7 @@ class LogSigmoid(Expression):
         return np.asarray(-np.logaddexp(0.0, -values.of(self.of)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Interpolate(Expression):
     """A nondecreasing function, linear between its points and constant beyond them.
 
@@ -168,7 +171,7 @@ class Interpolate(Expression):
         return np.asarray(np.minimum(p[left] + share * (p[left + 1] - p[left]), p[left + 1]))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Clipped(Expression):
     """``(min(max(score, -1), 1) + 1) / 2``."""
 
@@ -182,7 +185,7 @@ class Clipped(Expression):
         return np.asarray(0.5 * (np.clip(values.of(self.of), -1.0, 1.0) + 1.0))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Leads(Expression):
     """Each score less the largest of the others."""
 
@@ -199,7 +202,7 @@ class Leads(Expression):
 # --- probabilities ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Sigmoid(Expression):
     """``1 / (1 + exp(score))`` and ``1 / (1 + exp(-score))``, of shape (n_samples, 2).
 
@@ -221,7 +224,7 @@ class Sigmoid(Expression):
         return np.stack([log_expit(-scores), log_expit(scores)], axis=1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Softmax(Expression):
     """``exp(s_k) / sum_j exp(s_j)``, with the largest score taken off first."""
 
@@ -239,7 +242,7 @@ class Softmax(Expression):
         return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Normalised(Expression):
     """Shares of the sum; ``1 - p`` and ``p`` of a single column; equal shares of a sum of 0."""
 
@@ -257,7 +260,7 @@ class Normalised(Expression):
         return np.where(total > 0.0, own / np.where(total > 0.0, total, 1.0), 1.0 / own.shape[1])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class OnItsSide(Expression):
     """Two probabilities, both one half where they contradict the class that is predicted."""
 
@@ -274,7 +277,7 @@ class OnItsSide(Expression):
         return own
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Consistent(Expression):
     """Probabilities, that of the predicted class lifted above the others where it is not.
 
@@ -301,3 +304,32 @@ class Consistent(Expression):
 
     def logarithms(self, values: Evaluation) -> np.ndarray:
         return agreeing(self.of.logarithms(values), values.of(self.label))
+
+
+def posterior(scores: Expression, label: Expression, *, jointly: bool = True) -> Expression:
+    """Probabilities that agree with the label, by the logistic function.
+
+    Of one score it is that function; of several their softmax, or, unless ``jointly``, the
+    logistic function of each divided by the sum.
+    """
+    if scores.n_columns == 1:
+        return Consistent(Sigmoid(scores), label)
+    # Logarithms first: far from every class all sigmoids would round to zero.
+    return Consistent(Softmax(scores if jointly else LogSigmoid(scores)), label)
+
+
+def calibrated(calibration: Mapping[str, Any], scores: Expression, label: Expression) -> Expression:
+    """Probabilities by a function of cross-fitted scores, which agree with the label.
+
+    The function is that of :func:`~separatrix.probabilities.calibration.fit_calibration`.
+    """
+    # No score is taken for larger: differences of two must stay finite.
+    own, two = Scaled(scores, 1.0), scores.n_columns == 1
+    if calibration["method"] == "sigmoid":
+        own = Scaled(own, calibration["slope"], calibration.get("intercept", 0.0))
+        proba: Expression = Sigmoid(own) if two else Softmax(own)
+    else:
+        points = calibration["scores"], calibration["probabilities"]
+        proba = Normalised(Interpolate(own if two else Leads(own), *points))
+    # Non-decreasing still: at most one half on one side of zero, at least that on the other.
+    return Consistent(OnItsSide(proba, label) if two else proba, label)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,12 @@ __all__ = ["Evaluation", "Expression", "Features", "evaluated"]
 
 
 class Expression(ABC):
-    """A node: numbers of every row, made of those of the nodes that its fields name."""
+    """A node: numbers of every row, made of those of the nodes that its fields name.
+
+    Models make their trees anew for every prediction, so nodes are as light as can be.
+    """
+
+    __slots__ = ()
 
     @property
     @abstractmethod
@@ -24,13 +28,17 @@ class Expression(ABC):
     def evaluate(self, values: Evaluation) -> np.ndarray:
         """The numbers of all rows, (n_samples, n_columns); of classes (n_samples,)."""
 
+    def deciding(self, values: Evaluation) -> np.ndarray:
+        """Scores with the winners of its numbers, which may take less time than these."""
+        return values.of(self)
+
     def logarithms(self, values: Evaluation) -> np.ndarray:
         """The logarithms of the numbers, whose own values may underflow."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.evaluate(values)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Features(Expression):
     """The matrix that a model predicts from, where every tree begins."""
 
@@ -51,15 +59,19 @@ class Evaluation:
     ----------
     design : Design of shape (n_samples, n_features)
         Rows that were validated.
-    require_finite : callable, optional
-        Raises ValueError for rows that have NaN or infinity. Nodes whose values show these call it
-        only then; the others call it before they begin.
     """
 
-    def __init__(self, design: Any, require_finite: Callable[[], None] | None = None):
+    __slots__ = ("_known", "design")
+
+    def __init__(self, design: Any):
         self.design = design
-        self.require_finite = require_finite or _nothing
         self._known: dict[int, np.ndarray] = {}
+
+    def require_finite(self) -> None:
+        """Raise ValueError for rows that are not to have NaN or infinity, and do.
+
+        Nodes whose values show these call it only then; the others call it before they begin.
+        """
 
     @property
     def finite_design(self) -> Any:
@@ -82,10 +94,6 @@ class Evaluation:
         if found is None:
             found = self._known[id(node)] = node.evaluate(self)
         return found
-
-
-def _nothing() -> None:
-    """Accept all rows."""
 
 
 def evaluated(node: Expression, design: Any) -> np.ndarray:

@@ -9,7 +9,7 @@ from separatrix.expressions.base import Expression
 __all__ = ["Prediction"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Prediction:
     """What a fitted model computes of the features of a row.
 

@@ -27,17 +27,17 @@ __all__ = [
     "Stacked",
     "Votes",
     "Wins",
-    "deciding",
     "wins",
 ]
 
 # Multiplications.
 _FEW = 4096
+_AS_IT_IS = contextlib.nullcontext()
 # Values of the kernel up to which float64 decides from the start.
 _FEW_VALUES = 1 << 16
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Affine(Expression):
     r"""``W v + b`` of the values ``v`` of a node, of shape (n_samples, K).
 
@@ -71,23 +71,25 @@ class Affine(Expression):
         return np.asarray(scores)
 
     def _of_features(self, values: Evaluation) -> np.ndarray:
-        matrix = values.design.matrix
-        # So few entries BLAS gives to one thread by itself.
-        few = matrix.size * len(self.weights) <= _FEW
+        design, weights = values.design, self.weights
+        matrix = design.matrix
         with (
-            contextlib.nullcontext() if few else pool.bounded_blas(),
+            # So few entries BLAS gives to one thread by itself.
+            _AS_IT_IS if matrix.size * len(weights) <= _FEW else pool.bounded_blas(),
             np.errstate(over="ignore", under="ignore", invalid="ignore"),
         ):
-            scores, total = values.design.scores(self.weights, self.intercepts)
+            scores, total = design.scores(weights, self.intercepts)
         # NaN and infinities show in the scores, as finite weights hide none; but some BLAS pass
         # over weights of zero.
-        if not (math.isfinite(total) and (self.weights.all() or sp.issparse(matrix))):
+        if not math.isfinite(total) or (
+            np.count_nonzero(weights) < weights.size and not sp.issparse(matrix)
+        ):
             values.require_finite()
         narrow = self.single and matrix.dtype == np.float32
-        return np.asarray(scores.astype(np.float32) if narrow else scores)
+        return scores.astype(np.float32) if narrow else scores
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Difference(Expression):
     """The second column of two less the first, of shape (n_samples, 1)."""
 
@@ -102,7 +104,7 @@ class Difference(Expression):
         return np.asarray(both[:, 1:] - both[:, :1])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Quadratic(Expression):
     r"""Discriminants of Gaussians, of shape (n_samples, K).
 
@@ -134,7 +136,7 @@ class Quadratic(Expression):
         return np.asarray(np.log(own.priors) - np.array(halves))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class KernelSum(Expression):
     r"""``sum_j c_jk k(x, v_j) + b_k``, of shape (n_samples, K).
 
@@ -173,8 +175,34 @@ class KernelSum(Expression):
             scores += self.intercepts
         return np.asarray(scores)
 
+    def deciding(self, values: Evaluation) -> np.ndarray:
+        return self.decided(self, values)
 
-@dataclass(frozen=True, eq=False)
+    def decided(self, node: Expression, values: Evaluation) -> np.ndarray:
+        """The deciding scores of itself, or of the votes of its own: float32 has most signs."""
+        from separatrix.kernels.functions import InnerProductKernel
+        from separatrix.kernels.prediction import certain_predictions
+
+        few = len(self.coefficients) * values.design.n_samples <= _FEW_VALUES
+        if few or values.knows(node) or not isinstance(self.kernel, InnerProductKernel):
+            return values.of(node)
+        design, vectors = values.finite_design, as_design(self.vectors)
+        # A third of the time of float64, which has the others.
+        scores, certain = certain_predictions(
+            self.kernel, design, vectors, self.coefficients, self.intercepts
+        )
+        if isinstance(node, Votes):
+            scores = one_vs_one_scores(scores, node.n_classes)
+            # Equal numbers of votes are for the size of the scores to decide.
+            first, second = -np.sort(-scores, axis=1)[:, :2].T
+            certain &= first - second > 2.0 / 3.0
+        rest = np.flatnonzero(~certain)
+        if len(rest):
+            scores[rest] = Evaluation(design.take(rest)).of(node)
+        return scores
+
+
+@dataclass(eq=False, slots=True)
 class Monomials(Expression):
     r"""Products of polynomials of single columns, of shape (n_samples, n_terms).
 
@@ -207,7 +235,7 @@ class Monomials(Expression):
         return np.asarray(self.design(values).matrix)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Votes(Expression):
     """Scores of classes from those of their pairs: wins, and a share that settles equal ones.
 
@@ -226,8 +254,11 @@ class Votes(Expression):
     def evaluate(self, values: Evaluation) -> np.ndarray:
         return one_vs_one_scores(values.of(self.of), self.n_classes)
 
+    def deciding(self, values: Evaluation) -> np.ndarray:
+        return self.of.decided(self, values) if isinstance(self.of, KernelSum) else values.of(self)
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(eq=False, slots=True)
 class Wins(Expression):
     """The number of its pairs that each class wins, without a share that settles equal ones.
 
@@ -254,7 +285,7 @@ def wins(pairs: np.ndarray, n_classes: int) -> np.ndarray:
     return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Stacked(Expression):
     """The columns of several nodes, one node after the other."""
 
@@ -268,7 +299,7 @@ class Stacked(Expression):
         return np.hstack([values.of(one) for one in self.of])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Fourier(Expression):
     r"""Waves of a point, of shape (n_samples, 2 m).
 
@@ -293,7 +324,7 @@ class Fourier(Expression):
         return np.asarray(self.lift.transform(values.finite_design.matrix))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Shifted(Expression):
     """Scores plus a number that those of a row share, which is a single column."""
 
@@ -306,31 +337,3 @@ class Shifted(Expression):
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         return np.asarray(values.of(self.of) + values.of(self.by))
-
-
-def deciding(node: Expression, values: Evaluation) -> np.ndarray:
-    """Scores with the winners of those of a node: float32 settles most of a kernel's signs."""
-    kernels = node.of if isinstance(node, Votes) else node
-    if not isinstance(kernels, KernelSum) or values.knows(node):
-        return values.of(node)
-    if len(kernels.coefficients) * values.design.n_samples <= _FEW_VALUES:
-        return values.of(node)
-    from separatrix.kernels.functions import InnerProductKernel
-    from separatrix.kernels.prediction import certain_predictions
-
-    if not isinstance(kernels.kernel, InnerProductKernel):
-        return values.of(node)
-    design, vectors = values.finite_design, as_design(kernels.vectors)
-    # A third of the time of float64, which has the others.
-    scores, certain = certain_predictions(
-        kernels.kernel, design, vectors, kernels.coefficients, kernels.intercepts
-    )
-    if isinstance(node, Votes):
-        scores = one_vs_one_scores(scores, node.n_classes)
-        # Equal numbers of votes are for the size of the scores to decide.
-        first, second = -np.sort(-scores, axis=1)[:, :2].T
-        certain &= first - second > 2.0 / 3.0
-    rest = np.flatnonzero(~certain)
-    if len(rest):
-        scores[rest] = Evaluation(design.take(rest)).of(node)
-    return scores

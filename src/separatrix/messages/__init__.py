@@ -393,8 +393,9 @@ TEMPLATES: dict[str, str] = {
     "so",
     "falls_by_time": "the latest rows by {column} are predicted worse than rows at random: "
     "{score} instead of {random}; {option} holds them out",
-    "dates_in_passes": "column {column} holds dates, and rows at random are held out; {option} "
-    "holds out the latest ones (in passes a fit measures one split alone)",
+    "no_fall_in_sample": "column {column} may tell how rows belong together, but of a sample of "
+    "{count:,} rows those that {option} holds out are predicted about as well as rows at random: "
+    "{score} instead of {random}",
     "no_score_by": "there is no score of rows split by {column}: {why}",
     "leak_alone": "column {column} alone predicts held-out rows with {score}; if it is not known "
     "before the target, leave it out with {option}",

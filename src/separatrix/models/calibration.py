@@ -13,7 +13,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
 from separatrix.data.design import as_design
@@ -22,30 +21,19 @@ from separatrix.data.random_state import seed_of
 from separatrix.data.splitting import fold_numbers
 from separatrix.data.validation import require_classes, sample_weight_of, validate
 from separatrix.exceptions import warn
-from separatrix.expressions import (
-    Consistent,
-    Expression,
-    Interpolate,
-    Leads,
-    Normalised,
-    OnItsSide,
-    Scaled,
-    Sigmoid,
-    Softmax,
-)
+from separatrix.expressions import Expression, calibrated
 from separatrix.messages import Message, Setting, message_of
-from separatrix.models import predicting
 from separatrix.models.limits import seconds_to
 from separatrix.models.parameters import parameter
+from separatrix.models.predicting import OfClasses, class_scores
 from separatrix.probabilities.calibration import METHODS, fit_calibration
 
 __all__ = [
     "CALIBRATE",
     "Folds",
     "calibrate",
-    "calibrated",
     "cross_fitted_scores",
-    "from_calibration",
+    "from_scores",
     "predict_log_proba",
     "predict_proba",
     "require_rows_for_folds",
@@ -144,16 +132,6 @@ def _calibrating(model: Any) -> bool:
     return True
 
 
-def _require_calibration(model: Any) -> None:
-    check_is_fitted(model)
-    if not hasattr(model, "calibration_"):
-        raise NotFittedError(
-            f"This {type(model).__name__} has weights but no calibration: it was fitted with "
-            "calibrate=None, was interrupted before its calibration, or was continued with "
-            "partial_fit; call fit."
-        )
-
-
 @available_if(_calibrating)
 def predict_proba(self: Any, X: Any) -> np.ndarray:
     """Probabilities of the classes; available where ``calibrate`` is set.
@@ -176,43 +154,23 @@ def predict_proba(self: Any, X: Any) -> np.ndarray:
         If there is no calibration, because there was no fit since ``calibrate`` was set, the
         fit was interrupted before it, or ``partial_fit`` was called afterwards.
     """
-    _require_calibration(self)
-    return predicting.predict_proba(self, X)
+    return OfClasses.predict_proba(self, X)
 
 
-@available_if(_calibrating)
-def predict_log_proba(self: Any, X: Any) -> np.ndarray:
-    """Logarithms of ``predict_proba``."""
-    _require_calibration(self)
-    return predicting.predict_log_proba(self, X)
+predict_log_proba = available_if(_calibrating)(OfClasses.predict_log_proba)
 
 
-def calibrated(model: Any, scores: Expression, winner: Expression) -> Expression | None:
-    """The probabilities of a model that was calibrated, from its scores; else None."""
-    found = vars(model).get("calibration_")
-    if found is None or model._calibration_method is None:
+def from_scores(model: Any, scores: Expression, label: Expression) -> Expression | None:
+    """The probabilities of a model that is to have them; else None."""
+    if model._calibration_method is None:
         return None
-    return from_calibration(found, scores, winner)
-
-
-def from_calibration(
-    calibration: dict[str, Any], scores: Expression, winner: Expression
-) -> Expression:
-    """What :func:`~separatrix.probabilities.calibration.fit_calibration` found, as a tree.
-
-    The class that the scores choose has the largest probability, without ties.
-    """
-    # No score is taken for larger: differences of two must stay finite.
-    bounded, two = Scaled(scores, 1.0), scores.n_columns == 1
-    if calibration["method"] == "isotonic":
-        points = calibration["scores"], calibration["probabilities"]
-        own: Expression = Normalised(Interpolate(bounded if two else Leads(bounded), *points))
-    elif two:
-        own = Sigmoid(Scaled(bounded, calibration["slope"], calibration["intercept"]))
-    else:
-        own = Softmax(Scaled(bounded, calibration["slope"]))
-    # Non-decreasing still: at most one half on one side of zero, at least that on the other.
-    return Consistent(OnItsSide(own, winner) if two else own, winner)
+    if "calibration_" not in vars(model):
+        raise NotFittedError(
+            f"This {type(model).__name__} has weights but no calibration: it was fitted with "
+            "calibrate=None, was interrupted before its calibration, or was continued with "
+            "partial_fit; call fit."
+        )
+    return calibrated(model.calibration_, scores, label)
 
 
 def cross_fitted_scores(
@@ -231,7 +189,7 @@ def cross_fitted_scores(
             member.fit(X[train], y[train])
         else:
             member.fit(X[train], y[train], sample_weight=sample_weight[train])
-        out[test] = predicting.class_scores(member, X[test])
+        out[test] = class_scores(member, X[test])
     return out
 
 

@@ -49,15 +49,15 @@ from separatrix.expressions import (
     Features,
     Quadratic,
     Shifted,
-    Sigmoid,
-    Softmax,
+    posterior,
 )
 from separatrix.geometry.discriminant import Discriminant
-from separatrix.models import certified, predicting
+from separatrix.models import certified
 from separatrix.models.base import portion_of
 from separatrix.models.certified import NOT_ITERATED, Certified, FitContext, Problems
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import Path
+from separatrix.models.predicting import OfClasses, affine
 from separatrix.models.search import RowSearch
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
@@ -185,12 +185,11 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
         """Set the fitted attributes that are the model's own."""
 
     def _probabilities(self, scores: Expression, winner: Expression) -> Expression:
-        two = scores.n_columns == 1
-        return Consistent(Sigmoid(scores) if two else Softmax(scores), winner)
+        return posterior(scores, winner)
 
     # --- fit --------------------------------------------------------------------------------
 
-    fit, score = certified.fit, predicting.accuracy
+    fit, score = certified.fit, OfClasses.score
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Labels]:
         matrix, y = validate(self, X, y, finite=False)
@@ -607,7 +606,7 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
             ``classes_[1]``.
         ndarray of shape (n_samples, K) for more
         """
-        return predicting.decision_function(self, X)
+        return OfClasses.decision_function(self, X)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class that is most probable.
@@ -622,7 +621,7 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
             Of equally probable ones the first; for two classes, a point on the boundary belongs
             to ``classes_[0]``.
         """
-        return predicting.predict(self, X)
+        return OfClasses.predict(self, X)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes by Bayes' rule; the largest is that of :meth:`predict`.
@@ -635,7 +634,7 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
         -------
         ndarray of shape (n_samples, K)
         """
-        return predicting.predict_proba(self, X)
+        return OfClasses.predict_proba(self, X)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of :meth:`predict_proba`, exact where those underflow.
@@ -648,7 +647,7 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
         -------
         ndarray of shape (n_samples, K)
         """
-        return predicting.predict_log_proba(self, X)
+        return OfClasses.predict_log_proba(self, X)
 
     def log_likelihood(self, X: Any) -> np.ndarray:
         """``log p(x | k)``: how likely a point is in each class.
@@ -865,14 +864,14 @@ class LinearDiscriminantAnalysis(
         self._ready()
         if len(self.classes_) == 2:
             return super()._scores()
-        return predicting.affine(self, self.centred_coef_, self.centred_intercept_)
+        return affine(self, self.centred_coef_, self.centred_intercept_)
 
     def _reported(self, scores: Expression) -> Expression:
         if len(self.classes_) == 2:
             return scores
         # What all classes share, and the decision does not need.
         common = (self.coef_ - self.centred_coef_).mean(axis=0)
-        shared = predicting.affine(self, common, -0.5 * float(common @ self.xbar_))
+        shared = affine(self, common, -0.5 * float(common @ self.xbar_))
         return Consistent(Shifted(scores, shared), self._winner(scores), ties=True)
 
     def transform(self, X: Any) -> np.ndarray:

@@ -33,7 +33,7 @@ from separatrix.messages import Message
 from separatrix.models.certified import Certified, Claimed, FitContext, Problems
 from separatrix.models.limits import counted
 from separatrix.models.parameters import compat, fitted, parameter
-from separatrix.models.predicting import Predicting, affine, predict_numbers
+from separatrix.models.predicting import OfNumbers, Predicting, affine
 from separatrix.models.training_data import other_data, require_rows
 from separatrix.solvers.driver import Solution
 
@@ -311,7 +311,7 @@ class KernelMachine(Certified):
         -------
         ndarray of shape (n_samples,)
         """
-        return predict_numbers(self, X)
+        return OfNumbers.predict(self, X)
 
     _scores, _prediction = scores, prediction
 

@@ -39,7 +39,7 @@ from separatrix.expressions import (
 )
 from separatrix.geometry.diagnosis.collinearity import dependence
 from separatrix.messages import Column, Joined, Message, Setting, counted, quoted, shortened
-from separatrix.models import certified, predicting
+from separatrix.models import certified
 from separatrix.models.base import portion_of
 from separatrix.models.certified import (
     NOT_ITERATED,
@@ -51,6 +51,7 @@ from separatrix.models.certified import (
 from separatrix.models.composing import least_squares
 from separatrix.models.parameters import compat, fitted, parameter
 from separatrix.models.path import Path
+from separatrix.models.predicting import OfClasses, OfNumbers
 from separatrix.models.regressor import (
     LEAST_SQUARES,
     MSE,
@@ -455,7 +456,7 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, LeastSquares):
     intercept_: Any = fitted()
     _several: ClassVar[bool] = True
 
-    predict, score = predicting.predict_numbers, predicting.r2
+    predict, score = OfNumbers.predict, OfNumbers.score
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
         rows = self._rows_of(X, y, sample_weight, finite=self._checks_entries)
@@ -599,7 +600,7 @@ class LeastSquaresLabels(ClassifierMixin, LeastSquares):
     )
     class_weight: Any
 
-    decision_function, score = predicting.decision_function, predicting.accuracy
+    decision_function, score = OfClasses.decision_function, OfClasses.score
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
         matrix, y = validate(self, X, y, finite=self._checks_entries, several=self._by_alpha)
@@ -669,7 +670,7 @@ class LeastSquaresLabels(ClassifierMixin, LeastSquares):
             The first class wins ties; for two classes, a point on the plane (score 0) belongs to
             ``classes_[0]``.
         """
-        return predicting.predict(self, X)
+        return OfClasses.predict(self, X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

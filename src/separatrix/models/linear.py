@@ -21,13 +21,13 @@ from separatrix.data.validation import (
     validate,
 )
 from separatrix.expressions import Expression
-from separatrix.models import predicting
 from separatrix.models.base import SEED_OF_VISITS
 from separatrix.models.blocked import refuse
-from separatrix.models.calibration import calibrated, cross_fitted_scores
+from separatrix.models.calibration import cross_fitted_scores, from_scores
 from separatrix.models.certified import Certified, FitContext, Problems
 from separatrix.models.limits import counting
 from separatrix.models.parameters import parameter
+from separatrix.models.predicting import OfClasses
 from separatrix.models.search import sparse_strengths, strengths_of_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers import SOLVERS, select_solver
@@ -65,8 +65,8 @@ class LinearClassifier(ClassifierMixin, Certified):
 
     _each = ", for each class against the rest"
 
-    decision_function = predicting.decision_function
-    predict, score = predicting.predict, predicting.accuracy
+    decision_function = OfClasses.decision_function
+    predict, score = OfClasses.predict, OfClasses.score
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Labels]:
         matrix, y = validate(self, X, y, finite=False)
@@ -104,7 +104,7 @@ class LinearClassifier(ClassifierMixin, Certified):
         return getattr(self, "calibrate", None)
 
     def _probabilities(self, scores: Expression, winner: Expression) -> Expression | None:
-        return calibrated(self, scores, winner)
+        return from_scores(self, scores, winner)
 
     def _cross_fitted_scores(
         self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None, folds: Any

@@ -22,23 +22,17 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
-from separatrix.expressions import (
-    Consistent,
-    Expression,
-    LogSigmoid,
-    Scaled,
-    Sigmoid,
-    Softmax,
-)
+from separatrix.expressions import Expression, Scaled, posterior
 from separatrix.losses import LogLoss
 from separatrix.messages import Message, Setting
-from separatrix.models import certified, penalised, predicting
+from separatrix.models import certified, penalised
 from separatrix.models.callbacks import CallbackSupportMixin
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.composing import multinomial, pointwise
 from separatrix.models.limits import deadline_of
 from separatrix.models.linear import LinearClassifier, densify, sparsify
 from separatrix.models.parameters import compat, parameter
+from separatrix.models.predicting import OfClasses
 from separatrix.models.scores import column_names
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START
 from separatrix.objectives.penalties import Penalty
@@ -411,13 +405,10 @@ class LogisticRegression(CallbackSupportMixin, LinearClassifier):
             **rows,
         )
 
-    predict_proba = predicting.predict_proba
-    predict_log_proba = predicting.predict_log_proba
+    predict_proba = OfClasses.predict_proba
+    predict_log_proba = OfClasses.predict_log_proba
 
     def _probabilities(self, scores: Expression, winner: Expression) -> Expression:
         # Far beyond this every probability is 0 or 1; an overflow to infinity would be NaN.
-        own: Expression = Scaled(scores, self.steepness)
-        if scores.n_columns == 1:
-            return Consistent(Sigmoid(own), winner)
-        # Logs first: far from every class all sigmoids would round to zero.
-        return Consistent(Softmax(own if self._multinomial else LogSigmoid(own)), winner)
+        own = Scaled(scores, self.steepness)
+        return posterior(own, winner, jointly=self._multinomial)

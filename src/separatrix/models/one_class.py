@@ -14,9 +14,9 @@ from separatrix.expressions import Expression, Threshold
 from separatrix.kernels.functions import LinearKernel, PolynomialKernel
 from separatrix.kernels.gram import gram_of
 from separatrix.kernels.nu import KernelNuObjective
-from separatrix.models import predicting
 from separatrix.models.certified import Claimed, FitContext, Problems
 from separatrix.models.kernel_machine import SHARE_OF_ROWS, KernelMachine
+from separatrix.models.predicting import OfClasses
 from separatrix.solvers.driver import Solution
 
 __all__ = ["OneClassSVM"]
@@ -154,7 +154,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return predicting.decision_function(self, X)
+        return OfClasses.decision_function(self, X)
 
     def score_samples(self, X: Any) -> np.ndarray:
         r"""The scores :math:`\langle w, \varphi(x)\rangle`.
@@ -180,7 +180,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         -------
         ndarray of int, shape (n_samples,)
         """
-        return predicting.predict(self, X)
+        return OfClasses.predict(self, X)
 
     @property
     def _predicted_classes(self) -> np.ndarray:

@@ -13,9 +13,10 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.targets import TrainingRows
 from separatrix.data.validation import sample_weight_of, validate
-from separatrix.models import certified, predicting
+from separatrix.models import certified
 from separatrix.models.certified import Certified, FitContext, Problems
 from separatrix.models.parameters import fitted, parameter
+from separatrix.models.predicting import OfNumbers
 from separatrix.solvers.driver import Solution
 
 __all__ = ["LinearRegressor"]
@@ -39,7 +40,7 @@ class LinearRegressor(RegressorMixin, Certified):
     _needed: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "certificate_")
 
     fit = certified.fit
-    predict, score = predicting.predict_numbers, predicting.r2
+    predict, score = OfNumbers.predict, OfNumbers.score
 
     coef_: np.ndarray = fitted()
     intercept_: Any = fitted()

@@ -17,11 +17,11 @@ from separatrix.expressions import (
     Expression,
 )
 from separatrix.losses import PoissonDeviance
-from separatrix.models import predicting
 from separatrix.models.blocked import is_blocked, require_numbers
 from separatrix.models.composing import pointwise
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.pointwise import LinearRegressor
+from separatrix.models.predicting import OfNumbers, Rows
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.pointwise import PointwiseObjective
 
@@ -140,7 +140,7 @@ class PoissonRegressor(LinearRegressor):
         -------
         ndarray of shape (n_samples,)
         """
-        return predicting.predict_numbers(self, X)
+        return OfNumbers.predict(self, X)
 
     def _scores(self) -> Expression:
         return Exp(super()._scores())
@@ -190,7 +190,7 @@ class PoissonRegressor(LinearRegressor):
         elif not weights.all():
             # Rows without weight count as absent, and may be infinitely far from the mean.
             used = weights > 0.0
-        found = predicting.evaluation(self, matrix).of(super()._scores())[:, 0]
+        found = Rows(self, matrix).of(super()._scores())[:, 0]
         weights, counts, scores = weights[used], counts[used], found[used]
         # Zero where nothing has been counted, for then all losses from the mean are.
         level = np.log(mean) if mean > 0.0 else -np.inf

@@ -35,10 +35,10 @@ from separatrix.expressions import (
     Monomials,
 )
 from separatrix.messages import Column, Joined, Message, Setting
-from separatrix.models import predicting
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.least_squares import LeastSquaresRegressor, path
 from separatrix.models.parameters import parameter
+from separatrix.models.predicting import OfNumbers
 from separatrix.models.regressor import LEAST_SQUARES, MSE
 from separatrix.models.scores import column_names
 
@@ -425,7 +425,7 @@ class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
         -------
         ndarray of shape (n,) or (n, n_targets)
         """
-        return predicting.predict_numbers(self, X)
+        return OfNumbers.predict(self, X)
 
     def _scores(self) -> Expression:
         terms = Monomials(Features(self.n_features_in_), self._fitted_basis())

@@ -5,7 +5,6 @@ Estimators name the methods in their bodies.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,20 +24,7 @@ from separatrix.expressions import (
 )
 from separatrix.models.blocked import accuracy_over, is_blocked, r2_over
 
-__all__ = [
-    "Predicting",
-    "accuracy",
-    "affine",
-    "class_scores",
-    "decided",
-    "decision_function",
-    "evaluation",
-    "predict",
-    "predict_log_proba",
-    "predict_numbers",
-    "predict_proba",
-    "r2",
-]
+__all__ = ["OfClasses", "OfNumbers", "Predicting", "Rows", "affine", "class_scores", "decided"]
 
 
 class Predicting:
@@ -133,24 +119,30 @@ def _stated(model: Any) -> Expression:
     return scores
 
 
-def evaluation(model: Any, matrix: Any) -> Evaluation:
-    """The evaluation for the rows of a matrix that was validated.
+class Rows(Evaluation):
+    """The evaluation for rows that a model predicts, which are read once.
 
     NaN and infinities need not have been looked for: the nodes do so that would hide them.
     """
-    names = getattr(model, "feature_names_in_", None)
-    return Evaluation(as_design(matrix), partial(require_finite, matrix, names))
+
+    __slots__ = ("model",)
+
+    def __init__(self, model: Any, matrix: Any) -> None:
+        super().__init__(as_design(matrix))
+        self.model = model
+
+    def require_finite(self) -> None:
+        require_finite(self.design.matrix, getattr(self.model, "feature_names_in_", None))
 
 
-def _of_rows(model: Any, X: Any) -> Evaluation:
-    """The evaluation for the data of a prediction, which are read once."""
-    return evaluation(model, validate(model, X, finite=False))
+def _of_rows(model: Any, X: Any) -> Rows:
+    return Rows(model, validate(model, X, finite=False))
 
 
 def class_scores(model: Any, X: Any) -> np.ndarray:
     """The scores whose winner is predicted: (n_samples,) for two classes, else (n_samples, K)."""
     scores = _stated(model)
-    return _alone(_of_rows(model, X).of(scores))
+    return _alone(scores.evaluate(_of_rows(model, X)))
 
 
 def _alone(values: np.ndarray) -> np.ndarray:
@@ -165,7 +157,7 @@ def decided(model: Any, scores: np.ndarray) -> np.ndarray:
 
 
 def _decided(model: Any, scores: Expression, values: Evaluation) -> np.ndarray:
-    places = values.of(model._winner(scores))
+    places = model._winner(scores).evaluate(values)
     # Several labels a row are zeros and ones.
     return places if places.ndim == 2 else model._predicted_classes[places]
 
@@ -173,128 +165,129 @@ def _decided(model: Any, scores: Expression, values: Evaluation) -> np.ndarray:
 # --- methods of estimators ------------------------------------------------------------------------
 
 
-def decision_function(self: Any, X: Any) -> np.ndarray:
-    """Scores ``w.x + b``.
+class OfClasses:
+    """Methods of classifiers."""
 
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
+    def decision_function(self: Any, X: Any) -> np.ndarray:
+        """Scores ``w.x + b``.
 
-    Returns
-    -------
-    ndarray of shape (n_samples,) for two classes, (n_samples, K) for more
-        Positive for ``classes_[1]``.
-    """
-    reported = self._reported(_stated(self))
-    return _alone(_of_rows(self, X).of(reported))
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
 
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, (n_samples, K) for more
+            Positive for ``classes_[1]``.
+        """
+        reported = self._reported(_stated(self))
+        return _alone(reported.evaluate(_of_rows(self, X)))
 
-def predict(self: Any, X: Any) -> np.ndarray:
-    """The class of the largest score.
+    def predict(self: Any, X: Any) -> np.ndarray:
+        """The class of the largest score.
 
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
 
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        The first class wins ties; for two classes, a point on the plane (score 0) belongs to
-        ``classes_[0]``.
-    """
-    scores = _stated(self)
-    return _decided(self, scores, _of_rows(self, X))
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The first class wins ties; for two classes, a point on the plane (score 0) belongs to
+            ``classes_[0]``.
+        """
+        scores = _stated(self)
+        return _decided(self, scores, _of_rows(self, X))
 
+    def predict_proba(self: Any, X: Any) -> np.ndarray:
+        """Probabilities of the classes.
 
-def predict_proba(self: Any, X: Any) -> np.ndarray:
-    """Probabilities of the classes.
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
 
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Returns
+        -------
+        ndarray of shape (n_samples, K)
+            Rows sum to one. The largest entry always belongs to the predicted class, without ties:
+            where two would round to the same number, that class has the next larger number.
+        """
+        scores = _stated(self)
+        probabilities: Expression = self._probabilities(scores, self._winner(scores))
+        return probabilities.evaluate(_of_rows(self, X))
 
-    Returns
-    -------
-    ndarray of shape (n_samples, K)
-        Rows sum to one. The largest entry always belongs to the predicted class, without ties:
-        where two would round to the same number, that class has the next larger number.
-    """
-    scores = _stated(self)
-    probabilities = self._probabilities(scores, self._winner(scores))
-    return _of_rows(self, X).of(probabilities)
+    def predict_log_proba(self: Any, X: Any) -> np.ndarray:
+        """Logarithms of ``predict_proba``, exact where those underflow.
 
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
 
-def predict_log_proba(self: Any, X: Any) -> np.ndarray:
-    """Logarithms of ``predict_proba``, exact where those underflow.
+        Returns
+        -------
+        ndarray of shape (n_samples, K)
+        """
+        scores = _stated(self)
+        probabilities: Expression = self._probabilities(scores, self._winner(scores))
+        return probabilities.logarithms(_of_rows(self, X))
 
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
+    def score(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The accuracy: the share of the rows that are predicted correctly.
 
-    Returns
-    -------
-    ndarray of shape (n_samples, K)
-    """
-    scores = _stated(self)
-    probabilities: Expression = self._probabilities(scores, self._winner(scores))
-    return probabilities.logarithms(_of_rows(self, X))
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
+            Row blocks contain their labels and weights.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
 
-
-def predict_numbers(self: Any, X: Any) -> np.ndarray:
-    """The fitted values ``W x + b``.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_samples,) or (n_samples, n_targets)
-    """
-    scores = _stated(self)
-    values = _of_rows(self, X).of(scores)
-    return values if self._several and self.coef_.ndim == 2 else values[:, 0]
-
-
-def accuracy(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-    """The accuracy: the share of the rows that are predicted correctly.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-        Row blocks contain their labels and weights.
-    y : array-like of shape (n_samples,)
-    sample_weight : array-like of shape (n_samples,), optional
-
-    Returns
-    -------
-    float
-    """
-    if is_blocked(X):
-        return accuracy_over(self, X, y, sample_weight)
-    plain = sample_weight is None and type(y) is np.ndarray and y.ndim == 1 and len(y) > 0
-    if plain and "classes_" in vars(self) and y.dtype.kind in "biuU":
-        predicted = self.predict(X)
-        if predicted.dtype.kind == y.dtype.kind and predicted.shape == y.shape:
-            # What scikit-learn checks besides takes it ten times as long.
-            return float(np.count_nonzero(predicted == y) / len(y))
-    return float(ClassifierMixin.score(self, X, y, sample_weight))
+        Returns
+        -------
+        float
+        """
+        if is_blocked(X):
+            return accuracy_over(self, X, y, sample_weight)
+        plain = sample_weight is None and type(y) is np.ndarray and y.ndim == 1 and len(y) > 0
+        if plain and "classes_" in vars(self) and y.dtype.kind in "biuU":
+            predicted = self.predict(X)
+            if predicted.dtype.kind == y.dtype.kind and predicted.shape == y.shape:
+                # What scikit-learn checks besides takes it ten times as long.
+                return float(np.count_nonzero(predicted == y) / len(y))
+        return float(ClassifierMixin.score(self, X, y, sample_weight))
 
 
-def r2(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-    r"""The coefficient of determination :math:`R^2`.
+class OfNumbers:
+    """Methods of regressions."""
 
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-        Row blocks contain their targets and weights.
-    y : array-like of shape (n_samples,) or (n_samples, n_targets)
-    sample_weight : array-like of shape (n_samples,), optional
+    def predict(self: Any, X: Any) -> np.ndarray:
+        """The fitted values ``W x + b``.
 
-    Returns
-    -------
-    float
-    """
-    if is_blocked(X):
-        return r2_over(self, X, y, sample_weight)
-    return float(RegressorMixin.score(self, X, y, sample_weight))
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        scores = _stated(self)
+        values = scores.evaluate(_of_rows(self, X))
+        return values if self._several and self.coef_.ndim == 2 else values[:, 0]
+
+    def score(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        r"""The coefficient of determination :math:`R^2`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
+            Row blocks contain their targets and weights.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        if is_blocked(X):
+            return r2_over(self, X, y, sample_weight)
+        return float(RegressorMixin.score(self, X, y, sample_weight))

@@ -25,15 +25,7 @@ from separatrix.data.validation import (
     validate,
 )
 from separatrix.exceptions import warn
-from separatrix.expressions import (
-    Clipped,
-    Consistent,
-    Expression,
-    LogSigmoid,
-    Normalised,
-    Sigmoid,
-    Softmax,
-)
+from separatrix.expressions import Clipped, Expression, Normalised, posterior
 from separatrix.losses import (
     LOSSES,
     EpsilonInsensitive,
@@ -46,7 +38,6 @@ from separatrix.losses import (
     SquaredEpsilonInsensitive,
 )
 from separatrix.messages import Message, Setting
-from separatrix.models import predicting
 from separatrix.models.base import portion_of
 from separatrix.models.blocked import InPasses, is_blocked, refuse
 from separatrix.models.callbacks import CallbackSupportMixin
@@ -65,6 +56,7 @@ from separatrix.models.linear import (
 )
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.path import Path
+from separatrix.models.predicting import OfClasses
 from separatrix.models.search import RowSearch
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
 from separatrix.objectives.base import LinearProblem
@@ -1112,15 +1104,13 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
             probabilities (Zhang and Oles, 2001, Text categorization based on regularized linear
             classification methods).
         """
-        return predicting.predict_proba(self, X)
+        return OfClasses.predict_proba(self, X)
 
-    predict_log_proba = available_if(_has_probabilities)(predicting.predict_log_proba)
+    predict_log_proba = available_if(_has_probabilities)(OfClasses.predict_log_proba)
 
     def _probabilities(self, scores: Expression, winner: Expression) -> Expression | None:
         if self.loss == "modified_huber" or isinstance(self.loss, ModifiedHuber):
             return Normalised(Clipped(scores))
         if not (self.loss == "log_loss" or isinstance(self.loss, LogLoss)):
             return None
-        # Logs first: far from every class all sigmoids would round to zero.
-        two = scores.n_columns == 1
-        return Consistent(Sigmoid(scores) if two else Softmax(LogSigmoid(scores)), winner)
+        return posterior(scores, winner, jointly=False)

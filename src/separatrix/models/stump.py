@@ -21,9 +21,8 @@ from separatrix.expressions import (
 from separatrix.geometry.exact.integer_weights import integer_weights
 from separatrix.geometry.exact.rational import round_down
 from separatrix.geometry.mistakes.thresholds import Threshold, best_threshold
-from separatrix.models import predicting
 from separatrix.models.parameters import Parameters, parameter
-from separatrix.models.predicting import Predicting
+from separatrix.models.predicting import OfClasses, Predicting, affine
 
 __all__ = ["DecisionStump"]
 
@@ -90,7 +89,7 @@ class DecisionStump(ClassifierMixin, Predicting, Parameters):
 
     class_weight: Any = parameter(default=None)
 
-    predict, score = predicting.predict, predicting.accuracy
+    predict, score = OfClasses.predict, OfClasses.score
 
     _label = "decision stump"
     _any_length = True
@@ -196,14 +195,14 @@ class DecisionStump(ClassifierMixin, Predicting, Parameters):
         ndarray of shape (n_samples, K) for more
             1 for the class of the row's side, 0 for the others.
         """
-        return predicting.decision_function(self, X)
+        return OfClasses.decision_function(self, X)
 
     def _scores(self) -> Expression:
         if len(self.classes_) == 2:
             return super()._scores()
         column = np.zeros((1, self.n_features_in_))
         column[0, self.feature_] = 1.0
-        beyond = Positive(predicting.affine(self, column, -self.threshold_))
+        beyond = Positive(affine(self, column, -self.threshold_))
         right, left = (
             (self.classes_ == side).astype(np.float64)
             for side in (self.right_class_, self.left_class_)

@@ -43,13 +43,14 @@ from separatrix.kernels.objective import (
 )
 from separatrix.losses import Hinge
 from separatrix.messages import Message
-from separatrix.models import calibration, kernel_machine, penalised, predicting
+from separatrix.models import calibration, kernel_machine, penalised
 from separatrix.models.blocked import is_blocked
 from separatrix.models.calibration import Folds, check_calibration
 from separatrix.models.certified import Claimed, FitContext, Problems
 from separatrix.models.limits import counted, seconds_to, shared_deadline
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.parameters import compat, fitted, parameter
+from separatrix.models.predicting import OfClasses
 from separatrix.models.search import strengths_of_rows
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import LinearProblem
@@ -625,7 +626,7 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
         ndarray of shape (n_samples, K * (K - 1) / 2) with ``"ovo"``
             For each pair, positive for the first of the two.
         """
-        return predicting.decision_function(self, X)
+        return OfClasses.decision_function(self, X)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of the largest score.
@@ -641,7 +642,7 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
             more, the class with the most votes of the pairs, among equals the one with the
             larger sum of scores, and among equals still the first.
         """
-        return predicting.predict(self, X)
+        return OfClasses.predict(self, X)
 
     # --- along a path -----------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ from sklearn.base import RegressorMixin
 from separatrix.kernels.nu import KernelNuResidualObjective
 from separatrix.kernels.objective import KernelResidualObjective
 from separatrix.losses import EpsilonInsensitive
-from separatrix.models import predicting
 from separatrix.models.kernel_machine import SHARE_OF_ROWS, KernelMachine
 from separatrix.models.parameters import parameter
+from separatrix.models.predicting import OfNumbers
 
 __all__ = ["SVR", "NuSVR"]
 
@@ -97,7 +97,7 @@ class SVR(RegressorMixin, KernelMachine):
     C: float = parameter(default=1.0, above=0)
     epsilon: float = parameter(default=0.1, minimum=0)
 
-    score = predicting.r2
+    score = OfNumbers.score
 
     _label = "support vector regression"
 
@@ -186,7 +186,7 @@ class NuSVR(RegressorMixin, KernelMachine):
     C: float = parameter(default=1.0, above=0)
     nu: float = SHARE_OF_ROWS
 
-    score = predicting.r2
+    score = OfNumbers.score
 
     _label = "nu support vector regression"
 

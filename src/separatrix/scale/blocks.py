@@ -20,6 +20,18 @@ from separatrix.data.targets import bounded_numbers
 
 __all__ = ["ArrayBlock", "Block", "BlockedData", "Rows", "Shape"]
 
+#: Rows of a block, unless it would send too much: enough that what a task costs is small beside
+#: the work on them, and few enough that there are blocks for every thread.
+BLOCK_ROWS = 65_536
+#: Floats that a block sends for every column: the gradient, and the direction in which slopes are
+#: balanced for an intercept.
+FLOATS_SENT = 2.0
+#: What a block sends, as a share of the bytes of its rows.
+SENT = 0.25
+#: What a block takes that has more rows for what it sends, as a share of the memory: each thread
+#: holds one.
+MOST_MEMORY = 1.0 / 32.0
+
 
 @dataclass(frozen=True, eq=False)
 class Shape:
@@ -55,6 +67,8 @@ class Rows:
         Squared norms of the rows, where they are at hand.
     folds : ndarray of shape (n_rows,) or None
         The folds that the rows are in, where a fit has some.
+    beside : ndarray of shape (n_rows,) or None
+        The group or the time of each row, as a number, where the scan was to keep it.
 
     Examples
     --------
@@ -72,6 +86,7 @@ class Rows:
     weights: np.ndarray | None = None
     squares: np.ndarray | None = None
     folds: np.ndarray | None = None
+    beside: np.ndarray | None = None
 
     @property
     def design(self) -> Design:
@@ -87,7 +102,7 @@ class Rows:
 
     def __getitem__(self, index: Any) -> Rows:
         """Select rows; those of a slice without a step are views."""
-        parts = (self.target, self.weights, self.squares, self.folds)
+        parts = (self.target, self.weights, self.squares, self.folds, self.beside)
         matrix = self.matrix
         together = isinstance(index, slice) and index.step in (None, 1)
         matrix = _sliced(matrix, index) if together and sp.issparse(matrix) else matrix[index]
@@ -240,6 +255,8 @@ class BlockedData:
         What was done, one sentence each.
     engine : Engine or None
         Who goes over the blocks where the fit names nobody: the cluster that they lie on.
+    dates_beside : bool
+        Whether the numbers beside the rows are dates, in days since 1970-01-01.
 
     Examples
     --------
@@ -270,6 +287,7 @@ class BlockedData:
     memory: int = 1 << 30
     notes: tuple[str, ...] = ()
     engine: Any = None
+    dates_beside: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -296,6 +314,35 @@ class BlockedData:
             f"BlockedData({self.n_rows:,} rows, {self.n_features:,} features, "
             f"{len(self.blocks):,} blocks, from {self.source})"
         )
+
+
+def rows_of_a_block(row_bytes: float, n_columns: int, memory: float) -> int:
+    """Rows of a block, by the bytes of its rows and by what it sends.
+
+    What a block sends does not grow with its rows, and is read, sent and added up for every block.
+    So a block has :data:`BLOCK_ROWS` rows, or as many more as it takes to send :data:`SENT` of its
+    bytes at most; then it takes :data:`MOST_MEMORY` of the memory at most.
+
+    Parameters
+    ----------
+    row_bytes : float
+        What a row takes.
+    n_columns : int
+        Of the matrix.
+    memory : float
+        Bytes.
+
+    Examples
+    --------
+    >>> from separatrix.scale.blocks import rows_of_a_block
+    >>> rows_of_a_block(4 * 28, 28, 1e9)
+    65536
+    >>> rows_of_a_block(40 * 8, 1_000_000, 4e9)
+    200000
+    """
+    row_bytes = max(row_bytes, 1.0)
+    rows = min(FLOATS_SENT * 8.0 * n_columns / (SENT * row_bytes), MOST_MEMORY * memory / row_bytes)
+    return max(BLOCK_ROWS, math.ceil(rows))
 
 
 def in_pieces(n: int, size: int) -> Iterator[slice]:

@@ -12,15 +12,12 @@ import os
 from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
 from separatrix.data.atomic_files import whole_file
-from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError
+from separatrix.scale.storage import checked_bytes, checked_parts
 
 __all__ = ["Checkpoint", "kept_until_end"]
 
@@ -56,9 +53,8 @@ class Checkpoint:
             shapes = {name: list(np.shape(value)) for name, value in account.items()}
             parts.append({"part": part, "shapes": shapes})
         note = {"identity": self.identity, "passes": str(count), "parts": json.dumps(parts)}
-        data = save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, metadata=note)
         with whole_file(self.path, durable=True) as file:
-            file.write(bytes.fromhex(sha256_of(data)) + data)
+            file.write(checked_bytes(tensors, note))
 
     def load(self) -> tuple[int, dict[str, tuple[np.ndarray, dict[str, np.ndarray]]]] | None:
         """How many passes it took, and of each part the point and its sums; None without a file.
@@ -72,17 +68,12 @@ class Checkpoint:
             data = self.path.read_bytes()
         except FileNotFoundError:
             return None
-        damaged = DataError(
-            f"the checkpoint {self.path} is damaged; remove it, and the fit starts again"
-        )
-        if sha256_of(data[32:]) != data[:32].hex():
-            raise damaged
-        try:
-            tensors = load(data[32:])
-        except SafetensorError:
-            raise damaged from None
-        length = int.from_bytes(data[32:40], "little")
-        note: dict[str, Any] = json.loads(data[40 : 40 + length])["__metadata__"]
+        found = checked_parts(data)
+        if found is None:
+            raise DataError(
+                f"the checkpoint {self.path} is damaged; remove it, and the fit starts again"
+            )
+        tensors, note = found
         if note["identity"] != self.identity:
             raise DataError(
                 f"the checkpoint {self.path} belongs to another fit, with other data or options; "

@@ -282,6 +282,8 @@ class EncodingPlan:
         Where rows lie that were read already.
     split : SourceColumn or None
         Whether a row is held out, where no hash of it decides that.
+    beside : SourceColumn or None
+        The number of the group or the time of a row, where rows are to have it beside them.
     """
 
     sources: tuple[SourceFile, ...]
@@ -298,6 +300,7 @@ class EncodingPlan:
     session: Session
     stage: Stage | None = None
     split: SourceColumn | None = None
+    beside: SourceColumn | None = None
     # The levels of columns by their keys, and where each of them is missing.
     _levels: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
 
@@ -319,8 +322,7 @@ class EncodingPlan:
             if self.test_size == 0.0:
                 return every, None
             if self.split is not None:
-                fetched = self._fetch(row_range, [self.split])
-                held = numbers_of(self.split, fetched.arrays[self.split.key])[0] != 0.0
+                held = self._numbers_of(self.split, row_range) != 0.0
             else:
                 held = hashed_hold_out(row_keys(as_design(every.matrix)), self.test_size, self.seed)
             return every[~held], every[held]
@@ -338,7 +340,14 @@ class EncodingPlan:
         squares = np.array(as_design(matrix).row_squares())
         if not np.isfinite(squares).all():
             raise self._not_finite(matrix, row_range)
-        return Rows(matrix, target, weights, squares)
+        beside = None
+        if self.beside is not None:
+            beside = self._numbers_of(self.beside, row_range)
+        return Rows(matrix, target, weights, squares, beside=beside)
+
+    def _numbers_of(self, column: SourceColumn, row_range: RowRange) -> np.ndarray:
+        """The numbers of a column that is no feature."""
+        return numbers_of(column, self._fetch(row_range, [column]).arrays[column.key])[0]
 
     def _table(self, fetched: Columns, row_range: RowRange) -> Table:
         """The features as they were fetched, as a table."""
@@ -625,8 +634,8 @@ def _readied(plan: EncodingPlan) -> tuple[Any, dict[str, _Table | None], threadi
     """This thread's cursor, the tables of the plan's levels and the gate of the readers."""
     own = cursor(plan.session)
     known = opened(plan.session)
-    every = [*plan.fetched(), *(() if plan.split is None else (plan.split,))]
-    levels = [one for one in every if one.way == "levels"]
+    every = [*plan.fetched(), plan.split, plan.beside]
+    levels = [one for one in every if one is not None and one.way == "levels"]
     with known.lock:
         for one in levels:
             if one.key not in known.tables:

@@ -34,7 +34,14 @@ from separatrix.messages import (
     plural,
     record_of,
 )
-from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
+from separatrix.scale.blocks import (
+    BLOCK_ROWS,
+    Block,
+    BlockedData,
+    Rows,
+    in_pieces,
+    rows_of_a_block,
+)
 from separatrix.scale.column_pairs import alert_about_blocks
 from separatrix.scale.dask_engine import Dask
 from separatrix.scale.encoding import (
@@ -49,6 +56,7 @@ from separatrix.scale.encoding import (
     row_ranges,
 )
 from separatrix.scale.facts import RowDigest
+from separatrix.scale.plans import KeptPlan
 from separatrix.scale.reading import (
     ClusterReaders,
     LocalReaders,
@@ -114,7 +122,7 @@ _READING, _MOST_READING, _RANGE = 0.2, 0.45, 1.0 / 16.0
 _LEAST_READING = 64_000_000
 # What a reader takes for every column.
 _COLUMN_READING = 600_000
-_MANIFEST, _ENCODING = "manifest.json", "encoding.safetensors"
+_MANIFEST, _ENCODING, _PLAN = "manifest.json", "encoding.safetensors", "plan.checked"
 # More different numbers than these are no classes.
 _MOST_CLASSES = 10_000
 
@@ -140,13 +148,14 @@ class ScanOptions:
     encoder: Encoder | None
     quantity: bool | None
     single: bool
-    block_rows: int
+    block_rows: int | None
     on_progress: Any
     engine: Any
     reading: Mapping[str, Any]
     drop_missing_target: bool = False
     group: str | None = None
     time: str | None = None
+    beside: bool = False
     on_target: Callable[[np.ndarray | None], Mapping[str, bool] | None] | None = None
     terms: Terms | None = None
 
@@ -182,7 +191,7 @@ class ScanOptions:
         }
         settings |= {
             name: value
-            for name in ("drop_missing_target", "group", "time")
+            for name in ("drop_missing_target", "group", "time", "beside")
             if (value := getattr(self, name))
         }
         complete = isinstance(self.missing, frozenset)
@@ -554,6 +563,7 @@ class _Scan:
         self.derived: set[str] = set()
         self.stage: Stage | None = None
         self.resumed = ""
+        self.dates_beside = False
         for name, what in _roles(options):
             if name not in layout.groups:
                 if name in layout.parts[0].places:
@@ -576,10 +586,14 @@ class _Scan:
 
     def _data(self) -> BlockedData:
         options = self.options
-        found = [*self.readers.map(described, self.session, self._sources())]
+        kept = KeptPlan.read(self.folder / _PLAN, self.session)
+        if kept is None:
+            found = [*self.readers.map(described, self.session, self._sources())]
+        else:
+            found = [*zip(kept.plan.sources, map(list, kept.types), strict=True)]
         sources = [source for source, _ in found]
         n_rows = sum(source.n_rows for source in sources)
-        if options.drop_missing_target:
+        if options.drop_missing_target and kept is None:
             self._note_left_out(sources)
         if n_rows == 0:
             raise no_rows(self.layout.source, self.layout.parts[0])
@@ -604,8 +618,16 @@ class _Scan:
         )
         raw = self.statistics.row_bytes()
         self.statistics.row_ranges = row_ranges(sources, self._most(raw))
-        plan, labels = self._encoding_plan(sources)
+        known = None if kept is None else self._known_plan(kept)
+        if known is None:
+            plan, labels = self._encoding_plan(sources)
+            self._keep(plan, labels, [types for _, types in found])
+        else:
+            plan, labels = known
         width = self._row_bytes(plan)
+        if options.block_rows is None:
+            rows = rows_of_a_block(width, plan.encoder.n_features_, options.memory)
+            self.options = replace(self.options, block_rows=rows)
         spans = self.spans or row_ranges(sources, self._most(raw + width))
         stored = self.stage is not None or (
             self.readers.shares_cache and self._fits_cache(n_rows * width + 24.0 * n_rows)
@@ -615,7 +637,7 @@ class _Scan:
     def _most(self, row_bytes: float) -> int:
         """Rows of a stretch: of as many as two threads can have in memory."""
         rows = self.options.available * _RANGE / max(row_bytes, 1.0)
-        return int(max(min(rows, 4 * self.options.block_rows), 256))
+        return int(max(min(rows, 4 * (self.options.block_rows or BLOCK_ROWS)), 256))
 
     # --- sources --------------------------------------------------------------------------------
 
@@ -679,6 +701,41 @@ class _Scan:
 
     # --- the encoding plan ----------------------------------------------------------------------
 
+    def _keep(
+        self, plan: EncodingPlan, labels: np.ndarray | None, types: Sequence[Sequence[str]]
+    ) -> None:
+        """Leave what the first passes found to a process that has to go on from there."""
+        kept = KeptPlan(
+            plan,
+            labels,
+            types,
+            self.spans,
+            self.notes,
+            sorted(self.derived),
+            self._settled,
+            self.dates_beside,
+        )
+        kept.write(self.folder / _PLAN)
+
+    def _known_plan(self, kept: KeptPlan) -> tuple[EncodingPlan, np.ndarray | None] | None:
+        """The plan that an earlier process left; None where the model asks for another."""
+        self.options = self.options.settled(kept.labels)
+        if kept.settled != self._settled:
+            return None
+        self.notes, self.spans = [*kept.notes], [*kept.spans]
+        self.derived, self.stage = {*kept.derived}, kept.plan.stage
+        self.dates_beside = kept.dates_beside
+        self.resumed = "; the facts of the first pass were there"
+        plan = replace(kept.plan, session=self.session)
+        if self.options.encoder is not None:
+            plan = replace(plan, encoder=self.options.encoder)
+        return plan, kept.labels
+
+    @property
+    def _settled(self) -> dict[str, bool]:
+        """The options that the classes of the target settle."""
+        return {name: getattr(self.options, name) for name in ("standardise", "reference")}
+
     def _encoding_plan(self, sources: list[SourceFile]) -> tuple[EncodingPlan, np.ndarray | None]:
         """How rows are encoded, and the classes."""
         options, known = self.options, self.statistics
@@ -716,6 +773,7 @@ class _Scan:
             seed=options.seed,
             session=self.session,
             split=self._split(),
+            beside=self._beside(),
         )
         read = self._read_once(plan, names)
         columns, facts = known.of_columns(names, encoder, read)
@@ -748,8 +806,7 @@ class _Scan:
         last of them are held out; those of one number stay together.
         """
         options, known = self.options, self.statistics
-        role = "group" if options.group is not None else "time"
-        name = getattr(options, role)
+        role, name = self._orders
         if name is None or options.test_size == 0.0:
             return None
         column = known.column(name)
@@ -775,9 +832,21 @@ class _Scan:
         Levels are what they are read as: two ways to write a number, a date or a truth value are
         one group.
         """
+        levels, _ = self.statistics.levels(column)
+        column, labels = self._labelled(column, role)
+        if role == "group":
+            order = np.array([_drawn_number(self.options.seed, label) for label in labels])
+        else:
+            order = np.array(labels, dtype=np.float64)
+        cut = self._require_cut(role, cut_of_highest(order, levels.counts, self._n_held()))
+        return replace(column, numbers=np.append(order >= cut, np.nan).astype(np.float64))
+
+    def _labelled(self, column: SourceColumn, role: str) -> tuple[SourceColumn, list[Any]]:
+        """A column of levels that says something of the rows, and what each of them is read as."""
         known, name = self.statistics, column.name
         levels, _ = known.levels(column)
-        column = known.of_levels(column)[0]
+        column, facts, _ = known.of_levels(column)
+        self.dates_beside = bool(getattr(facts, "date", False))
         labels: list[Any] = list(column.texts)
         if column.numbers is not None:
             labels = [None if np.isnan(x) else x for x in column.numbers[:-1].tolist()]
@@ -786,16 +855,35 @@ class _Scan:
         if where is None and lost.any():
             where = known.place(int(levels.first[lost].min()))
         self._require_split(role, name, where)
-        if role == "group":
-            order = np.array([_drawn_number(self.options.seed, label) for label in labels])
-        elif column.numbers is None:
+        if role == "time" and column.numbers is None:
             value, kind = quote(labels[0]), Setting("kinds", (name, "date"))
             fault = Message("role_in_words", column=quote(name), value=value, what=role, kind=kind)
             raise DataError(fault_of_role(role, name, fault))
-        else:
-            order = column.numbers[:-1]
-        cut = self._require_cut(role, cut_of_highest(order, levels.counts, self._n_held()))
-        return replace(column, numbers=np.append(order >= cut, np.nan).astype(np.float64))
+        return column, labels
+
+    def _beside(self) -> SourceColumn | None:
+        """The numbers of the groups or times of the rows, where rows are to have them."""
+        role, name = self._orders
+        if name is None or not self.options.beside:
+            return None
+        column = self.statistics.column(name)
+        if column.way == "levels":
+            column, labels = self._labelled(column, role)
+            numbers = np.unique(np.array(labels), return_inverse=True)[1].astype(np.float64)
+            if role == "time":
+                numbers = np.array(labels, dtype=np.float64)
+            return replace(column, numbers=np.append(numbers, np.nan))
+        sql = tuple(f"CAST({one} AS DOUBLE)" for one in column.sql)
+        self.dates_beside = column.way == "date"
+        column = replace(column, way="number", sql=sql, key=f"{column.key}_beside")
+        self._require_split(role, name, self.statistics.first_missing(column))
+        return column
+
+    @property
+    def _orders(self) -> tuple[str, str | None]:
+        """Whether groups or times say which rows belong together, and the column of them."""
+        role = "group" if self.options.group is not None else "time"
+        return role, getattr(self.options, role)
 
     def _n_held(self) -> int:
         """How many rows are to be held out by group or time."""
@@ -821,7 +909,10 @@ class _Scan:
     @property
     def _apart(self) -> set[str | None]:
         """The columns that are no features."""
-        return {self.options.target, self.options.weight, self.options.group}
+        own, group = self.options.encoder, self.options.group
+        # Rows may be scored by groups that the model knows.
+        known = self.options.beside and own is not None and group in own.kinds_
+        return {self.options.target, self.options.weight, None if known else group}
 
     def _encoded_columns(self) -> tuple[list[str], list[str]]:
         """The columns to encode, and those that an encoder which is there already leaves out."""
@@ -845,7 +936,7 @@ class _Scan:
                 f"{self.layout.source} lacks the {noun} {joined(lacking)}, which the encoding "
                 f"needs; it has {joined(names)}"
             )
-        extra = [name for name in names if name not in needed]
+        extra = [name for name in names if name not in {*needed, options.time}]
         return [name for name in names if name in needed], extra
 
     def _read_once(self, plan: EncodingPlan, names: Sequence[str]) -> list[Numbers] | None:
@@ -893,7 +984,7 @@ class _Scan:
     def _read_again(self) -> None:
         """Remove rows that were put aside and cannot be encoded from there."""
         self.spans = []
-        _remove(self.folder, "*.raw", "*.sums")
+        _remove(self.folder, "*.raw", "*.sums", _PLAN)
 
     def _target(
         self,
@@ -1053,6 +1144,7 @@ class _Scan:
         place = "encoded into the cache" if stored else None
         note = _note(found.fit, place, self.readers.shares_cache) + self.resumed
         data = _blocked(record, blocks, encoder, options, note)
+        data = replace(data, dates_beside=self.dates_beside)
         if options.encoder is None:
             alert_about_blocks(data, self.derived)
         if stored:
@@ -1079,7 +1171,7 @@ class _Scan:
                 self.options.report("encoding", rows, n_rows)
         if there:
             every = counted(len(there | missing), "row group")
-            self.resumed = f"; {len(there - missing):,} of {every} were there"
+            self.resumed += f"; {len(there - missing):,} of {every} were there"
         return out
 
     def _require_weight(self, totals: np.ndarray, every: str) -> None:
@@ -1098,7 +1190,7 @@ class _Scan:
         with cache_file(self.folder / _ENCODING) as file:
             file.write(state)
         write_record(self.folder / _MANIFEST, {**record, "blocks": names})
-        _remove(self.folder, "rows-*.parquet", "*.done", "*.raw", "*.sums")
+        _remove(self.folder, "rows-*.parquet", "*.done", "*.raw", "*.sums", _PLAN)
 
 
 def _remove(folder: Path, *patterns: str) -> None:
@@ -1230,8 +1322,8 @@ class _Encoding:
         plan, out = self.plan, []
         fit, held = plan.rows(span)
         # Decoded on every pass, a stretch is one block, so that it is decoded once.
-        size = self.options.block_rows if self.stored else max(len(fit), 1)
-        for i, piece in enumerate(in_pieces(len(fit), size)):
+        size = self.options.block_rows if self.stored else None
+        for i, piece in enumerate(in_pieces(len(fit), size or max(len(fit), 1))):
             rows = fit[piece]
             place = span.place(plan.sources, 0, span.n_rows)
             if held is None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from separatrix.data.design import Design
+from separatrix.data.design import Design, as_design
 from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import Block, BlockedData, Rows
 
-__all__ = ["DerivedBlock", "LiftedBlock", "derived", "lifted"]
+__all__ = ["DerivedBlock", "LiftedBlock", "NarrowBlock", "derived", "lifted", "narrowed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +76,51 @@ class LiftedBlock(DerivedBlock):
 
     def load(self) -> Rows:
         return _lifted(self.inner.load(), self.lift)
+
+
+@dataclass(frozen=True, eq=False)
+class NarrowBlock(DerivedBlock):
+    """A block of which some features are kept, ``lift``: by their places."""
+
+    lift: Any
+
+    @property
+    def n_stored(self) -> int:  # type: ignore[override]
+        return self.inner.n_stored
+
+    def load(self) -> Rows:
+        return _narrow(self.inner.load(), self.lift)
+
+
+def _narrow(rows: Rows, features: np.ndarray) -> Rows:
+    matrix = rows.matrix
+    narrow = matrix[:, features] if sp.issparse(matrix) else np.take(matrix, features, axis=1)
+    return Rows(narrow, rows.target, rows.weights, np.array(as_design(narrow).row_squares()))
+
+
+def narrowed(data: BlockedData, features: Sequence[int]) -> BlockedData:
+    """The same rows with some of their features, in the order in which these are given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.scale import scan
+    >>> from separatrix.scale.lifting import narrowed
+    >>> data = scan(np.eye(4), [0, 1, 0, 1], block_rows=2)
+    >>> narrowed(data, [3, 1]).blocks[1].load().matrix.tolist()
+    [[0.0, 0.0], [1.0, 0.0]]
+    """
+    chosen, names = np.asarray(features, dtype=np.intp), data.feature_names
+    width = len(chosen)
+    return replace(
+        data,
+        blocks=tuple(NarrowBlock(block, chosen, width) for block in data.blocks),
+        held=tuple(NarrowBlock(block, chosen, width) for block in data.held),
+        n_features=width,
+        feature_names=None if names is None else tuple(names[j] for j in chosen),
+        fingerprint=sha256_of(data.fingerprint, chosen),
+        sample=None if data.sample is None else _narrow(data.sample, chosen),
+    )
 
 
 def derived(data: BlockedData, lift: Callable[[Design], Design], width: int) -> BlockedData:

@@ -15,7 +15,14 @@ from separatrix.data.labels import encode
 from separatrix.data.row_hashing import row_keys
 from separatrix.data.validation import require_classes, require_finite, sample_weight_of
 from separatrix.exceptions import DataError, warn
-from separatrix.scale.blocks import ArrayBlock, BlockedData, Rows, in_pieces, total_weights
+from separatrix.scale.blocks import (
+    ArrayBlock,
+    BlockedData,
+    Rows,
+    in_pieces,
+    rows_of_a_block,
+    total_weights,
+)
 from separatrix.scale.files import ScanOptions, scan_files
 from separatrix.scale.samples import sample_of, sample_size
 from separatrix.tables import DEFAULT_MISSING, Encoder
@@ -26,8 +33,6 @@ from separatrix.tables.terms import Terms
 
 __all__ = ["bytes_of", "sample_of", "scan"]
 
-# Rows of a block: its sums then cost more than what is done around them.
-BLOCK_ROWS = 65_536
 ProgressCallback = Callable[[str, int, int], None]
 """``on_progress(stage, rows, n_rows)``: how far scanning is."""
 
@@ -61,8 +66,9 @@ def scan(
     drop_missing_target: bool = False,
     group: str | None = None,
     time: str | None = None,
+    beside: bool = False,
     single: bool = True,
-    block_rows: int = BLOCK_ROWS,
+    block_rows: int | None = None,
     engine: Any = None,
     on_progress: ProgressCallback | None = None,
     on_target: TargetCallback | None = None,
@@ -121,10 +127,14 @@ def scan(
         a hash of what is written in them, until they have the share of the rows.
     time : str, optional
         A column of dates or numbers by which the latest rows are held out.
+    beside : bool
+        Whether the rows of blocks have their group or time beside them, as a number; such rows are
+        decoded on every pass, and their group may be a feature of `encoder`.
     single : bool
         Whether matrices of files are stored in float32.
-    block_rows : int
-        Rows of a block, at most.
+    block_rows : int, optional
+        Rows of a block, at most.  By default 65,536, and more where there are so many columns that
+        what a block sends would be more than a quarter of its bytes.
     engine : Dask, optional
         Of the cluster that a Dask collection lies on; by default that of the current client. Of
         files: of the cluster whose workers read Parquet files, each its row groups, find what
@@ -199,6 +209,7 @@ def scan(
         "drop_missing_target": drop_missing_target,
         "group": group,
         "time": time,
+        "beside": beside,
         **dict.fromkeys(reading, True),
     }
     source, ignore, engine = _as_files(source, target, ignore, engine, cache)
@@ -222,7 +233,7 @@ def scan(
         weight=weight,
         memory=bytes_of(memory),
         cache=None if cache is None else os.fspath(cache),
-        limit=None if cache_limit is None else limit_of(cache_limit),
+        limit=0 if beside else None if cache_limit is None else limit_of(cache_limit),
         test_size=float(test_size),
         seed=int(seed),
         standardise=standardise is not False,
@@ -243,6 +254,7 @@ def scan(
         drop_missing_target=drop_missing_target,
         group=group,
         time=time,
+        beside=beside,
         on_target=on_target,
     )
     return scan_files(source if names is None else names, options)
@@ -277,7 +289,7 @@ def _require_parts(test_size: Any, group: Any, time: Any, block_rows: Any) -> No
         raise DataError(f"test_size must be a share from 0 up to below 1, not {test_size!r}")
     if group is not None and time is not None:
         raise DataError("group and time both choose the rows to hold out: give one of them")
-    if block_rows < 1:
+    if block_rows is not None and block_rows < 1:
         raise DataError(f"block_rows must be a whole number from 1, not {block_rows!r}")
 
 
@@ -350,7 +362,7 @@ def _is_relation(source: Any) -> bool:
 
 
 def _of_arrays(
-    X: Any, y: Any, weights: Any, memory: int, block_rows: int, quantity: bool = False
+    X: Any, y: Any, weights: Any, memory: int, block_rows: int | None, quantity: bool = False
 ) -> BlockedData:
     from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
 
@@ -371,6 +383,8 @@ def _of_arrays(
     design = as_design(X).merged()
     matrix, squares = design.matrix, design.row_squares()
     rows = Rows(matrix, codes, weights, squares)
+    if block_rows is None:
+        block_rows = rows_of_a_block(rows.nbytes / len(rows), design.n_features, memory)
     blocks = tuple(
         ArrayBlock(rows[piece], f"rows {piece.start + 1:,} to {piece.stop:,}")
         for piece in in_pieces(len(y), block_rows)

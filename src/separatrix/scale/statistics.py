@@ -274,8 +274,12 @@ class Statistics:
         """The levels of a column as a table of their own, a row each, read by what they mean."""
         levels, given = self.levels(column)
         rows: dict[str, int] = {}
-        numbered = [-1 if text is None else rows.setdefault(text, len(rows)) for text in given]
-        own = np.array(numbered, dtype=np.int64)
+        own = np.full(len(given), -1, dtype=np.int64)
+        # In the order of the rows, in which a table in memory has them: its first value is shown.
+        for k in np.argsort(levels.first, kind="stable").tolist():
+            text = given[k]
+            if text is not None:
+                own[k] = rows.setdefault(text, len(rows))
         there = own >= 0
         counts, first = np.zeros(len(rows), np.int64), np.full(len(rows), self.n_rows)
         np.add.at(counts, own[there], levels.counts[there])

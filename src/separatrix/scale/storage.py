@@ -13,15 +13,18 @@ import json
 import mmap
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
 from separatrix.data.atomic_files import whole_file
+from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import Block, Rows
 
@@ -183,6 +186,24 @@ def read_record(path: Path, **marks: Any) -> dict[str, Any] | None:
         return None
     known = isinstance(record, dict) and marks.items() <= record.items()
     return record if known else None
+
+
+def checked_bytes(tensors: Mapping[str, np.ndarray], note: Mapping[str, str]) -> bytes:
+    """Arrays and texts as the bytes of a file that begins with a digest of all that follows."""
+    data = save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, metadata=dict(note))
+    return bytes.fromhex(sha256_of(data)) + data
+
+
+def checked_parts(data: bytes) -> tuple[dict[str, np.ndarray], dict[str, str]] | None:
+    """The arrays and texts in such bytes; None where they are damaged."""
+    if sha256_of(data[32:]) != data[:32].hex():
+        return None
+    try:
+        tensors = load(data[32:])
+    except SafetensorError:
+        return None
+    length = int.from_bytes(data[32:40], "little")
+    return tensors, json.loads(data[40 : 40 + length])["__metadata__"]
 
 
 def unwritable(path: Path, error: OSError) -> DataError:

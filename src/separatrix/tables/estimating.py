@@ -14,7 +14,7 @@ __all__ = ["bytes_in_memory"]
 
 # Bytes of a cell while a table is read, encoded and fitted in memory: its value as it is read, as
 # float64, and in the matrix.
-_CELL = 24.0
+CELL = 24.0
 # The least that is worth a closer look.
 _SMALL = 100_000_000
 _SAMPLE = 1 << 20
@@ -48,15 +48,15 @@ def bytes_in_memory(source: Any, *, sql: str | None = None) -> int:
     suffixes = {path.suffix.lower() for path in paths}
     if suffixes == {".parquet"}:
         # A small file may hold many rows that are alike.
-        return int(_CELL * _cells(paths))
-    if size * _CELL < _SMALL:
-        return int(size * _CELL)
+        return int(CELL * _cells(paths))
+    if size * CELL < _SMALL:
+        return int(size * CELL)
     if suffixes <= {".csv", ".tsv", ".txt"}:
         with paths[0].open("rb") as file:
             head = file.read(_SAMPLE)
         mark = max(b",\t;|", key=head.count)
         cells = head.count(mark) + head.count(b"\n")
-        return int(_CELL * cells * (size / max(len(head), 1)))
+        return int(CELL * cells * (size / max(len(head), 1)))
     # Packed or with the names in every record: about as many bytes as numbers of a few digits.
     return int(size * 8.0)
 

@@ -184,11 +184,13 @@ def misspellings(counts: Mapping[str, int]) -> list[Misspelling]:
     frequent = {text: n for text, n in counts.items() if n >= _FREQUENT and len(text) >= _LONG}
     if not frequent:
         return []
-    least = _RARE * max(frequent.values())
-    rare = [text for text, n in counts.items() if n <= least]
+    by_count = sorted(frequent.items(), key=lambda one: (-one[1], one[0]))
+    least = _RARE * by_count[0][1]
+    # Digits are codes: any of them may be one slip away from another.
+    rare = [t for t, n in counts.items() if n <= least and not any(map(str.isdigit, t))]
     found = []
     for text in sorted(rare):
-        for level, n in sorted(frequent.items(), key=lambda one: (-one[1], one[0])):
+        for level, n in by_count:
             if counts[text] <= _RARE * n and _is_slip(text, level):
                 found.append(Misspelling(text, counts[text], level, n))
                 break
@@ -197,7 +199,7 @@ def misspellings(counts: Mapping[str, int]) -> list[Misspelling]:
 
 def _is_slip(text: str, level: str) -> bool:
     """Whether one slip makes one text of the other."""
-    if abs(len(text) - len(level)) > 1 or any(map(str.isdigit, text)):
+    if abs(len(text) - len(level)) > 1:
         return False
     start = 0
     while start < min(len(text), len(level)) and text[start] == level[start]:

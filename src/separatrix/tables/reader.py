@@ -133,6 +133,7 @@ def read_table(
     ignore_unusable: bool = False,
     ordered: Mapping[str, Sequence[str]] | None = None,
     most_rows: int | None = None,
+    together: str | None = None,
     unpacked_limit: str | int | None = None,
     needed: Sequence[str] = (),
     header: int | str | None = None,
@@ -190,6 +191,8 @@ def read_table(
     most_rows : int, optional
         Of files with more rows so many are read, as many of each file: the same ones each time, for
         a hash of what is in them draws them, and in its order.
+    together : str, optional
+        A column by whose hash `most_rows` draws rows, so that those of one value come together.
     needed : sequence of str
         Columns without which the table is refused before its rows are read.
     header : int or str, optional
@@ -242,6 +245,7 @@ def read_table(
         ignore_unusable=ignore_unusable,
         ordered=ordered,
         most_rows=most_rows,
+        together=together,
         unpacked_limit=unpacked_limit,
         needed=needed,
         header=header,
@@ -287,7 +291,7 @@ def open_files(
     stack : ExitStack
         With it, files that were made on the way are removed.
     options
-        As of :func:`read_table`, without ``most_rows``.
+        As of :func:`read_table`, without ``most_rows`` and ``together``.
 
     Returns
     -------
@@ -451,6 +455,7 @@ class _ReadOptions:
     sql: str | None = None
     ignore_unusable: bool = False
     most_rows: int | None = None
+    together: str | None = None
     needed: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
     limit: Limit = field(default_factory=lambda: Limit.of(None))
@@ -931,6 +936,7 @@ def _through(
     if options.most_rows is not None:
         for part in parts:
             part.most_rows = -(-options.most_rows // len(parts))
+            part.together = part.places.get(options.together or "")
     while True:  # every file is rewritten once at most
         try:
             return read(connection, _laid_out(connection, parts, source, options, supposing))

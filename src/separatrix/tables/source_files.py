@@ -360,6 +360,8 @@ class Part:
     places: dict[str, int] = field(default_factory=dict)
     cells: Cells | None = None
     most_rows: int | None = None
+    # The place of the column whose equal values are drawn together.
+    together: int | None = None
     # Whether names of folders such as year=2024 are columns.
     hive: bool = False
     # How many lines more the file has before its first row than the copy that is read.
@@ -420,7 +422,8 @@ class Part:
             return self.cells.relation(where(self.cells.path))
         if self.most_rows is None:
             return self._rows(numbers, nulls)
-        drawn = f"SELECT * FROM {self._rows()} ORDER BY hash(t) LIMIT {self.most_rows}"
+        order = "hash(t)" if self.together is None else f"hash(c{self.together}), hash(t)"
+        drawn = f"SELECT * FROM {self._rows()} ORDER BY {order} LIMIT {self.most_rows}"
         return f"({drawn}) AS t"
 
     def _rows(self, numbers: Collection[int] = (), nulls: Iterable[str] = ()) -> str:
@@ -721,7 +724,9 @@ class Part:
         return fetched
 
     def _about_rows(self, connection: Any) -> float:
-        """How many rows the file has, about."""
+        """How many rows of the file are read, about."""
+        if self.most_rows is not None:
+            return self.most_rows
         if self.suffix == ".parquet":
             return self._parquet_rows(connection)
         rows = about_rows([self])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import hashlib
+import itertools
 import math
 import re
 from collections import Counter
@@ -790,10 +791,12 @@ class LevelMatch:
 
     def find_all(self, values: Sequence[Any]) -> Any:
         """The indices of the levels, -1 for none; every distinct value is looked for once."""
-        distinct = set(values)
-        found = {value: self._exact.get(value, -1) for value in distinct}
-        found.update((value, self.find(value)) for value in distinct if found[value] < 0)
-        return np.fromiter((found[value] for value in values), dtype=np.int64, count=len(values))
+        exact = map(self._exact.get, values, itertools.repeat(-1))
+        found = np.fromiter(exact, dtype=np.int64, count=len(values))
+        others = [values[k] for k in np.flatnonzero(found < 0).tolist()]
+        known = {value: self.find(value) for value in set(others)}
+        found[found < 0] = [known[value] for value in others]
+        return found
 
 
 def _canonical(text: str) -> float | None:

@@ -352,6 +352,38 @@ def test_a_sample_of_a_table_that_is_too_large(exports, tmp_path, monkeypatch, c
     assert (document["profile"]["n_rows"], document["profile"]["n_profiled"]) == (60_000, 50_000)
 
 
+def test_columns_of_a_table_that_is_too_large_are_described_by_all_rows(tmp_path, ran):
+    rng = np.random.default_rng(2)
+    n = 52_000
+    rare = rng.permutation(n)[:3]
+    towns = np.array(["Ulm", "ulm", "Bern", "Linz"])[rng.integers(4, size=n)]
+    towns[rare] = "Wien"
+    weights = [f"{one:.0f} kg" for one in rng.normal(70.0, 9.0, n)]
+    days = np.datetime64("2021-01-01") + rng.integers(900, size=n)
+    sodium = rng.integers(120, 160, n)
+    sodium[rng.permutation(n)[:40]] = -999
+    y = np.where(rng.random(n) < 0.3, "yes", "no")
+    rows = zip(towns, weights, days, sodium, y, strict=True)
+    lines = ["town,weight,day,sodium,ill", *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    found = []
+    for memory in ("4GB", "4MB"):
+        words = (tmp_path / "t.csv", "--target", "ill", "--memory", memory, "--report", "p.html")
+        code, out, err = ran(*words)
+        assert code == 0, err
+        found.append(json.loads((tmp_path / "p.json").read_text())["profile"])
+        assert ("the columns below, by all 52,000 rows" in out) == (memory == "4MB")
+    whole, passes = found
+    assert (passes["n_described"], passes["n_profiled"]) == (n, 50_000)
+    assert passes["classes"] == whole["classes"]
+    of_pairs = ("association", "measure", "missing_association")
+    for one, other in zip(whole["columns"], passes["columns"], strict=True):
+        # What a column has to do with the target is of the sample.
+        for name in set(one) - set(of_pairs):
+            assert other[name] == one[name], (one["name"], name)
+    assert "The cards of the columns are of all rows" in (tmp_path / "p.html").read_text("utf-8")
+
+
 # ------------------------------------------------------------------------------------------- Python
 
 

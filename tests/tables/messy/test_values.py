@@ -409,6 +409,10 @@ def test_spellings_that_may_be_slips_are_named_alone():
     assert [one.text for one in misspellings({"Female": 300, "Femal": 3, "Male": 200})] == ["Femal"]
     assert not misspellings({"Type A": 300, "Type B": 3, "Type C": 200})
     assert not misspellings({"Female": 300, "Femal": 200, "Male": 200})
+    # Of several frequent levels the most frequent one, and of equally frequent ones the first.
+    counts = {"parse": 400, "horse": 400, "house": 900, "hourse": 3, "house7": 3, "morse": 15}
+    found = {one.text: (one.frequent, one.of) for one in misspellings(counts)}
+    assert found == {"hourse": ("house", 900), "morse": ("horse", 400)}
 
 
 @pytest.mark.parametrize(

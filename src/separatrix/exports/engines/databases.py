@@ -1,4 +1,4 @@
-"""Databases that run queries here: DuckDB and SQLite in this process, PostgreSQL without a server."""
+"""Databases that run queries here: DuckDB, SQLite, and PostgreSQL without a server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from separatrix.expressions.features import Program
 
 __all__ = ["ENGINES", "DuckDB", "PostgreSQL", "SQLite"]
 
-_WRITTEN_WITH_NOTHING = "\\N"
+_NOTHING = "\\N"
+# The user and the group that own nothing.
+_NOBODY = 65534, 65534
 
 
 class Database(ABC):
@@ -173,54 +175,50 @@ class SQLite(Database):
 
 
 class PostgreSQL(Database):
-    """PostgreSQL in single-user mode, on a cluster that is made for each call and then deleted."""
+    """PostgreSQL in single-user mode, on a cluster that this process makes and deletes."""
 
     name, dialect = "PostgreSQL", "postgres"
 
     def version(self) -> str | None:
-        binary = _postgres_binary("postgres")
-        if binary is None or _unprivileged() is None:
+        if _postgres("postgres") is None or _postgres("initdb") is None or _unprivileged() is None:
             return None
-        found = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True)
-        return found.stdout.split()[2]
+        return _called("postgres", "--version").stdout.split()[2]
 
     def _rows(self, query: str, setup: Sequence[str] = ()) -> list[tuple[Any, ...]]:
-        with tempfile.TemporaryDirectory(prefix="separatrix-") as folder:
-            cluster, answers = Path(folder) / "cluster", Path(folder) / "answers.csv"
-            if os.getuid() == 0:
-                shutil.chown(folder, *_NOBODY)
-            made = [str(_postgres_binary("initdb")), "-D", str(cluster), "-U", "postgres"]
-            options = ["--no-sync", "--locale=C", "--encoding=UTF8", "--auth=trust"]
-            self._call([*made, *options], "", folder)
-            copied = f"COPY ({query}\n) TO '{answers}' (FORMAT csv, NULL '{_WRITTEN_WITH_NOTHING}')"
-            # The end of a statement is a semicolon before an empty line.
-            text = "".join(f"{own.replace(chr(10) * 2, chr(10))};\n\n" for own in (*setup, copied))
-            single = [str(_postgres_binary("postgres")), "--single", "-j", "-F"]
-            written = self._call([*single, "-D", str(cluster), "postgres"], text, folder)
-            if "ERROR:" in written or not answers.exists():
-                raise RuntimeError(f"PostgreSQL refused the query: {written[-2000:]}")
-            with answers.open(encoding="utf-8", newline="") as file:
-                return [
-                    tuple(None if cell == _WRITTEN_WITH_NOTHING else cell for cell in row)
-                    for row in csv.reader(file)
-                ]
-
-    def _call(self, command: Sequence[str], text: str, folder: str) -> str:
-        found = subprocess.run(
-            [*(_unprivileged() or ()), *command],
-            input=text,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            cwd=folder,
-            check=False,
-        )
-        if found.returncode:
-            raise RuntimeError(f"{command[0]} failed: {found.stderr[-2000:]}")
-        return found.stderr
+        folder = _cluster().name
+        answers = Path(folder) / "answers.csv"
+        answers.unlink(missing_ok=True)
+        # The transaction is never committed, so that each call finds no table.
+        copied = f"COPY ({query}\n) TO '{answers}' (FORMAT csv, NULL '{_NOTHING}')"
+        # The end of a statement is a semicolon before an empty line.
+        text = "".join(f"{own};\n\n" for own in ("BEGIN", *setup, copied))
+        options = ["--single", "-j", "-F", "-D", f"{folder}/cluster", "postgres"]
+        found = _called("postgres", *options, cwd=folder, input=text)
+        if found.returncode or "ERROR:" in found.stderr or not answers.exists():
+            lines = [line for line in found.stderr.splitlines() if "ERROR:" in line]
+            raise RuntimeError(f"PostgreSQL refused the query: {lines or found.stderr[-2000:]}")
+        with answers.open(encoding="utf-8", newline="") as file:
+            rows = csv.reader(file)
+            return [tuple(None if cell == _NOTHING else cell for cell in row) for row in rows]
 
 
-_NOBODY = 65534, 65534
+@functools.cache
+def _cluster() -> tempfile.TemporaryDirectory[str]:
+    folder = tempfile.TemporaryDirectory(prefix="separatrix-")
+    if os.getuid() == 0:
+        shutil.chown(folder.name, *_NOBODY)
+    options = ["-U", "postgres", "--no-sync", "--locale=C", "--encoding=UTF8", "--auth=trust"]
+    made = _called("initdb", "-D", f"{folder.name}/cluster", *options, cwd=folder.name)
+    if made.returncode:
+        raise RuntimeError(f"PostgreSQL's initdb failed: {made.stderr[-2000:]}")
+    return folder
+
+
+def _called(name: str, *options: str, **how: Any) -> subprocess.CompletedProcess[str]:
+    command = [*(_unprivileged() or ()), str(_postgres(name)), *options]
+    return subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", check=False, **how
+    )
 
 
 def _unprivileged() -> list[str] | None:
@@ -234,14 +232,13 @@ def _unprivileged() -> list[str] | None:
 
 
 @functools.cache
-def _postgres_binary(name: str) -> str | None:
-    """The path of a program of PostgreSQL, the newest where distributions put several."""
-    folders = Path("/usr/lib/postgresql").glob("*/bin")
-    newest = sorted(folders, key=lambda own: float(own.parent.name), reverse=True)
-    for folder in newest:
-        if (folder / name).exists():
-            return str(folder / name)
-    return shutil.which(name)
+def _postgres(name: str) -> str | None:
+    """The path of a program of PostgreSQL, the newest where a distribution has several."""
+    folders = sorted(
+        Path("/usr/lib/postgresql").glob("[0-9]*/bin"), key=lambda own: float(own.parent.name)
+    )
+    found = [str(folder / name) for folder in folders if (folder / name).exists()]
+    return found[-1] if found else shutil.which(name)
 
 
 ENGINES = (DuckDB, PostgreSQL, SQLite)

@@ -73,7 +73,7 @@ def profile_findings(profile: TableProfile, known: Collection[str] = ()) -> Iter
 
 
 def _missing(profile: TableProfile) -> Iterator[Finding]:
-    n = profile.n_profiled
+    n = profile.n_described
     mostly = [one for one in profile.columns if _MOSTLY_MISSING * n < one.n_missing < n]
     if mostly:
         shown = [f"{quoted(c.name)} ({percent(c.n_missing / n)})" for c in mostly[:_SHOWN]]

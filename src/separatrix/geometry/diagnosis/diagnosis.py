@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -238,6 +238,7 @@ def diagnose_table(
     row_numbers: Any = None,
     profile: bool = False,
     n_rows: int | None = None,
+    parts: Iterable[Table] = (),
 ) -> Diagnosis:
     """As :func:`diagnose`, of a table that was prepared.
 
@@ -248,6 +249,8 @@ def diagnose_table(
         As of :func:`diagnose`.
     n_rows : int, optional
         How many rows there are, where those of the table are a sample.
+    parts : iterable of Table
+        Of such a table some columns at a time, as :func:`profile_of` has them.
     """
     encoder = prepared.encoder
     kind = "" if prepared.y is None else "quantity" if prepared.quantity else "classes"
@@ -274,6 +277,7 @@ def diagnose_table(
             quantity=prepared.quantity,
             alerts=short_alerts(encoder),
             n_rows=n_rows,
+            parts=parts,
         )
         known = {
             name for one in findings if one.code in _ALIKE for name in one.where.get("columns", ())

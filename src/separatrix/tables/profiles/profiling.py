@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,6 +52,8 @@ _LEAST, PAIRS, _MATRIX = 0.2, 40, 30
 _TOGETHER, _FEWEST_GONE = 0.8, 3
 _PERIODS, _MOVES = 10, 0.2
 _SHOWN = 10
+# Alerts that a description of all rows has where they are true of all rows.
+_OF_ALL = ("constant", "holds no values")
 
 
 def profile_of(
@@ -61,6 +63,7 @@ def profile_of(
     quantity: bool = False,
     alerts: Mapping[str, Sequence[str]] | None = None,
     n_rows: int | None = None,
+    parts: Iterable[Table] = (),
 ) -> TableProfile:
     """Describe every column of a table, and how they depend on one another.
 
@@ -75,6 +78,9 @@ def profile_of(
         What is known of columns already, in a few words each.
     n_rows : int, optional
         How many rows there are, where those of the table are a sample.
+    parts : iterable of Table
+        Of such a table some columns at a time, with the target, in all rows: the columns are
+        described by these, one table after the other, and the rest by the sample.
 
     Returns
     -------
@@ -103,7 +109,15 @@ def profile_of(
         )
         for name, column in own.items()
     ]
-    n = table.n_rows
+    classes = () if goal is None else tuple(goal.classes)
+    n = described = table.n_rows
+    whole: dict[str, ColumnProfile] = {}
+    for part in parts:
+        found_in_all, of_all = _columns_of_all(part, target, quantity, alerts or {})
+        whole = {**found_in_all, **whole}
+        described = part.n_rows
+        classes = classes if of_all is None else tuple(of_all.classes)
+    profiles = [whole.get(one.name, one) for one in profiles]
     compared, rows = _compared(own, target, n)
     sample = [_goal_column(one, goal) for one in (own[name] for name in compared)]
     if len(rows) < n:
@@ -114,8 +128,9 @@ def profile_of(
         source=table.source,
         n_rows=n if n_rows is None else n_rows,
         n_profiled=n,
+        n_described=described,
         target=target,
-        classes=() if goal is None else tuple(goal.classes),
+        classes=classes,
         columns=tuple(_with_association(profiles, found, target)),
         missing_together=tuple(_missing_together(own)),
         duplicates=_duplicates(table),
@@ -127,6 +142,24 @@ def profile_of(
         drift=() if time is None else tuple(_drift(own, time, goal)),
         notes=tuple(notes),
     )
+
+
+def _columns_of_all(
+    part: Table, target: str | None, quantity: bool, alerts: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, ColumnProfile], Target | None]:
+    """Describe columns in all rows, and the target that they were read with."""
+    goal = None if target is None else Target.of(prepared(part, target), quantity=quantity)
+    remarks, _ = _remarks(part)
+    found = {}
+    for name in part.names:
+        if name in part.derived:
+            continue
+        # What a sample does not vary in may vary in the table.
+        known = [one for one in alerts.get(name, ()) if one not in _OF_ALL]
+        found[name] = column_profile(
+            part, prepared(part, name), goal, alerts=known, remarks=remarks.get(quote(name), ())
+        )
+    return found, goal
 
 
 def _remarks(table: Table) -> tuple[dict[str, list[str]], list[str]]:

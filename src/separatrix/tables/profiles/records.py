@@ -203,6 +203,9 @@ class TableProfile:
     n_profiled : int
         Rows that the profile is of: fewer than `n_rows` where the table was too large to be read
         as a whole, so that a sample of it was.
+    n_described : int
+        Rows that the single columns are described by: all, where a few of the columns at a time
+        could be read as a whole.
     target : str or None
         The column to predict.
     classes : tuple of str
@@ -238,6 +241,7 @@ class TableProfile:
     source: str
     n_rows: int
     n_profiled: int
+    n_described: int
     target: str | None
     classes: tuple[str, ...]
     columns: tuple[ColumnProfile, ...]

@@ -33,8 +33,8 @@ class DiagnoseOptions(options.TableOptions):
         options.FINITE_POSITIVE,
     )
     memory: str | None = options.option(
-        "The memory limit, such as 1GB. A sample of a larger table is described. [default: half of "
-        "the machine's memory]",
+        "The memory limit, such as 1GB. Of a larger table columns are described by all rows, a few "
+        "at a time, and the rest by a sample. [default: half of the machine's memory]",
         options.SIZE,
         metavar="SIZE",
     )

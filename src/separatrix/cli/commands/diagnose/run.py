@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -10,16 +11,18 @@ import numpy as np
 from separatrix.cli.commands.diagnose import DiagnoseOptions
 from separatrix.cli.output import Exit, Output, aligned
 from separatrix.cli.reading import (
+    columns_of_all,
     describe_table,
     exceeds_memory,
     read_training_table,
     report_notes,
-    sample_to_describe,
+    training_sample,
 )
 from separatrix.cli.wording import TERMINAL
 from separatrix.geometry.diagnosis.diagnosis import Diagnosis, diagnose_table
 from separatrix.geometry.diagnosis.tabular import PreparedTable, prepared_table
 from separatrix.messages import counted, percent, quoted, sentences, short
+from separatrix.tables import Table
 from separatrix.tables.profiles.counting import rows_of
 from separatrix.tables.profiles.records import ColumnProfile, TableProfile
 from separatrix.tables.profiles.values import value_text
@@ -32,9 +35,12 @@ _NAME, _ALERTS = 28, 60
 def run(out: Output, options: DiagnoseOptions) -> Exit:
     """Read, encode, diagnose, print, and write the page."""
     n_rows = None
+    parts: Iterable[Table] = ()
     if exceeds_memory(options.data, options.memory, options.sql):
-        table = sample_to_describe(options)
+        table = training_sample(options, described=True)
         n_rows = rows_of(options.data, options.sql)
+        if n_rows is not None and n_rows > table.n_rows:
+            parts = columns_of_all(options, table, n_rows)
     else:
         table = read_training_table(options, described=True)
     target = options.target or ("target" if "target" in table.columns else None)
@@ -48,6 +54,7 @@ def run(out: Output, options: DiagnoseOptions) -> Exit:
         row_numbers=1 + (np.arange(table.n_rows) if table.rows is None else table.rows),
         profile=True,
         n_rows=n_rows,
+        parts=parts,
     )
     assert found.profile is not None
     profile = found.profile.worded(TERMINAL)
@@ -61,6 +68,8 @@ def run(out: Output, options: DiagnoseOptions) -> Exit:
         for line in (finding.why, finding.remedy):
             if line:
                 out.below(sentences(line))
+    if profile.n_profiled < profile.n_described:
+        out.report("described", f"the columns below, by all {profile.n_described:,} rows")
     out.reported("columns", _lines(profile))
     if options.report is not None:
         from separatrix.report.report import Report
@@ -127,7 +136,7 @@ def _lines(profile: TableProfile) -> list[str]:
 
 
 def _line(one: ColumnProfile, profile: TableProfile) -> list[str]:
-    share = percent(one.n_missing / profile.n_profiled) if one.n_missing else ""
+    share = percent(one.n_missing / profile.n_described) if one.n_missing else ""
     alerts = "; ".join(one.alerts)
     if one.name == profile.target:
         alerts = "; ".join(["the target", *one.alerts])
@@ -136,7 +145,7 @@ def _line(one: ColumnProfile, profile: TableProfile) -> list[str]:
         one.kind,
         share,
         f"{one.n_distinct:,}",
-        _values(one, profile.n_profiled),
+        _values(one, profile.n_described),
         short(alerts, _ALERTS),
     ]
 

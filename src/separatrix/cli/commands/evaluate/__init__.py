@@ -52,7 +52,5 @@ def evaluate(given: EvaluateOptions) -> EvaluateOptions:
     score; the score of always predicting one class; and precision and recall by class with the
     confusion matrix. For a quantity it prints R^2, the root mean squared error, the mean absolute
     error and the mean squared error.
-
-    --group and --time are for a table in memory.
     """
     return given

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-import click
 import numpy as np
 from sklearn.base import is_regressor
 
@@ -43,25 +43,14 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
     }
     apart: dict[str, Any] = {}
     if exceeds_memory(options.data, options.memory):
-        for name in ("group", "time"):
-            if getattr(options, name) is not None:
-                raise click.UsageError(
-                    f"--{name} takes a table in memory, and this table is read in passes: leave "
-                    f"out --{name}, or give a larger --memory"
-                )
-        from separatrix.assessment.blocks import score_blocks
-
-        data = blocks_like_training(out, stored, options, target=target)
-        # Behind how the rows lie.
-        for note in data.notes[1:]:
-            out.warn(note)
-        scores = score_blocks(stored.model, data, **shared)
+        scores, apart, dates = _in_passes(out, stored, options, target, shared)
     else:
         table = read_like_training(stored, options, labels=target)
         found = labelled(stored, table, target, group=options.group, time=options.time)
         X = encode(out, stored, found.features)
         scores = score_rows(stored.model, X, found.y, weights=found.roles.weights, **shared)
         apart = _apart(stored.model, X, found, options, shared)
+        dates = options.time in table.dates
         _warn_of_fitted_rows(out, stored, table)
     out.answer("rows", f"{scores['n']:,}")
     if decision is not None:
@@ -74,7 +63,7 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
     if "groups" in apart:
         out.answer("groups", _describe_groups(apart["groups"], options.group))
     if "times" in apart:
-        out.table(_describe_times(apart["times"], dates=options.time in table.dates))
+        out.table(_describe_times(apart["times"], dates=dates))
     out.document(
         Exit.DONE,
         {
@@ -99,7 +88,7 @@ def _apart(
         labels = predictions(model, X, shared["decision"]).labels
         quantity = is_regressor(model)
         apart["groups"] = by_groups(np.abs(labels - y) if quantity else labels == y, roles.together)
-        apart["groups"]["of"] = "mae" if quantity else "accuracy"
+        apart["groups"]["of"] = _figure(model)
     if options.time is not None and roles.times is not None:
 
         def score(rows: np.ndarray) -> dict[str, Any]:
@@ -108,6 +97,43 @@ def _apart(
 
         apart["times"] = by_times(roles.times, score)
     return apart
+
+
+def _figure(model: Any) -> str:
+    """The figure whose interval is that of groups."""
+    return "mae" if is_regressor(model) else "accuracy"
+
+
+def _in_passes(
+    out: Output, stored: StoredModel, options: EvaluateOptions, target: str, shared: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], bool]:
+    """The scores of a table in passes, those apart, and whether its times are dates."""
+    from separatrix.assessment.blocks import blocks_by_groups, blocks_by_times, score_blocks
+
+    model = stored.model
+    roles: list[str | None] = [
+        name for name in ("group", "time") if getattr(options, name) is not None
+    ]
+    apart: dict[str, Any] = {}
+    scores: dict[str, Any] | None = None
+    dates = False
+    # The rows of a block have one column beside them, so that each has a scan of its own.
+    for role in roles or [None]:
+        by = {} if role is None else {role: getattr(options, role), "beside": True}
+        data = blocks_like_training(out, stored, options, target=target, **by)
+        if scores is None:
+            # Behind how the rows lie.
+            for note in data.notes[1:]:
+                out.warn(note)
+            scores = score_blocks(model, data, **shared)
+        if role == "group":
+            apart["groups"] = blocks_by_groups(model, data, shared["decision"])
+            apart["groups"]["of"] = _figure(model)
+        elif role == "time":
+            apart["times"] = blocks_by_times(data, partial(score_blocks, model, **shared))
+            dates = data.dates_beside
+    assert scores is not None
+    return scores, apart, dates
 
 
 def _describe_groups(found: dict[str, Any], column: str | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,8 +30,7 @@ from separatrix.cli.output import Output
 from separatrix.cli.reading import read_like
 from separatrix.cli.wording import TERMINAL, Terminal
 from separatrix.exceptions import DataError
-from separatrix.geometry.diagnosis.alerts import alerts_as_findings, ranked_alerts
-from separatrix.geometry.diagnosis.findings import Finding
+from separatrix.geometry.diagnosis.alerts import ranked_alerts
 from separatrix.messages import Message
 from separatrix.models.registry import OFFERS
 from separatrix.persistence.model_file import StoredModel
@@ -59,28 +60,20 @@ class MatrixRows(SplitRows):
 
     Attributes
     ----------
-    sources : list of str
-        The column of the table that each feature is of.
-    findings : tuple of Finding
-        What is found in the matrix, and the encoder did not find.
+    features : list of int or None
+        The places of the features that are kept, where they are not all of the encoder's.
     """
 
     target: Target
     numbers: np.ndarray
     held: Measured | None = None
-    sources: list[str]
-    findings: tuple[Finding, ...] = ()
+    features: list[int] | None = None
 
-    def alerted_leaks(self) -> set[str]:
-        """The columns of which an alert says that they give the target away."""
-        source = dict(zip(self.encoder.feature_names_, self.encoder.columns_, strict=True))
-        found = [*alerts_as_findings(self.encoder), *self.findings]
-        return {
-            source.get(name) or name
-            for one in found
-            if one.code in ("gives_label_away", "nearly_gives_label_away")
-            for name in one.where.get("columns", ())
-        }
+    @property
+    def sources(self) -> list[str]:
+        derived = self.target.features.derived
+        found = [derived.get(name or "", name or "") for name in self.encoder.columns_]
+        return found if self.features is None else [found[j] for j in self.features]
 
     @property
     def held_notes(self) -> list[str]:
@@ -138,6 +131,23 @@ class MatrixRows(SplitRows):
             encoded |= {"held_out": self.held.X} if self.held.table is None else {"test": self.held}
         wording = Terminal(self.encoder.feature_names_)
         return Report.from_table(stored, self.target.table, encoded=encoded, wording=wording)
+
+    @contextmanager
+    def split_again(self, role: str, column: str, *, shown: bool = False) -> Iterator[MatrixRows]:
+        features, roles = take_roles(self.target.features, {role: column})
+        roles = replace(roles, weights=self.target.roles.weights)
+        target = replace(self.target, features=features, roles=roles)
+        yield split(replace(self.options, **{role: column}), target, self.positive)
+
+    def without(self, kept: Sequence[int]) -> MatrixRows:
+        assert self.held is not None
+        known = range(self.given[0].shape[1]) if self.features is None else self.features
+        return replace(
+            self,
+            given=(self.given[0][:, kept], self.given[1]),
+            held=replace(self.held, X=self.held.X[:, kept]),
+            features=[known[j] for j in kept],
+        )
 
 
 # -------------------------------------------------------------------------------- before the fit
@@ -212,27 +222,11 @@ def _encode(
     return encoded(options, target, encoder, X, fit_rows, positive=positive, held=held)
 
 
-def split_by(rows: MatrixRows, role: str, column: str) -> MatrixRows:
-    """The rows of a fit as ``--group COLUMN`` or ``--time COLUMN`` would have split them.
-
-    Parameters
-    ----------
-    rows : MatrixRows
-    role : {"group", "time"}
-    column : str
-
-    Raises
-    ------
-    DataError
-        If they cannot be split so.
-    """
-    options = replace(rows.options, **{role: column})
-    features, roles = take_roles(rows.target.features, {role: column})
-    roles = replace(roles, weights=rows.target.roles.weights)
-    target = replace(rows.target, features=features, roles=roles)
+def split(options: FitOptions, target: Target, positive: Any) -> MatrixRows:
+    """Rows that were read, split and encoded; nothing is reported."""
     fit_rows, held_rows = _split(options, target)
     encoder, X, held, *_ = _matrices(options, target, fit_rows, held_rows, advise=False)
-    return encoded(options, target, encoder, X, fit_rows, positive=rows.positive, held=held)
+    return encoded(options, target, encoder, X, fit_rows, positive=positive, held=held)
 
 
 def _matrices(
@@ -284,7 +278,7 @@ def encoded(
     **measured: Any,
 ) -> MatrixRows:
     """Rows of a table by their numbers, with the matrix that they are encoded as."""
-    weights, derived = target.roles.weights, target.features.derived
+    weights = target.roles.weights
     return MatrixRows(
         options=options,
         encoder=encoder,
@@ -297,7 +291,6 @@ def encoded(
         sample=X,
         target=target,
         numbers=numbers,
-        sources=[derived.get(name or "", name or "") for name in encoder.columns_],
         **measured,
     )
 

@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 
 from separatrix.assessment.decision import Decision
-from separatrix.assessment.entities import likely_group
+from separatrix.assessment.entities import likely_group, possible_groups
 from separatrix.assessment.leaks import TELLING, falls_without, single_scores
 from separatrix.assessment.other_scores import FALL, OtherScore, figure, main_score
-from separatrix.assessment.scoring import score_rows
 from separatrix.assessment.weights import has_weights
-from separatrix.cli.commands.fit import in_memory
 from separatrix.cli.commands.fit.in_memory import MatrixRows
 from separatrix.cli.commands.fit.models import build_model, suit_table
+from separatrix.cli.commands.fit.training import SplitRows
 from separatrix.cli.interruption import Interruption, fitting
 from separatrix.cli.output import Output
 from separatrix.data.design import dense
@@ -62,46 +61,86 @@ def other_scores(
     model : estimator
         Fitted.
     rows : SplitRows
-        Those in memory are looked at; in passes a second fit would read all of them again.
+        Those in memory are looked at; of a table in passes a sample is, and where its score falls
+        all rows are fitted once more.
     held_out : dict or None
         The scores on the rows that were held out.
     decision : Decision or None
     interrupted : Interruption
         Ctrl-C ends the fits that are left.
     """
-    if not isinstance(rows, MatrixRows) or rows.held is None or held_out is None or interrupted:
+    if held_out is None or interrupted:
         return []
-    again = _Again(model, rows, decision, interrupted)
+    again = _Again(model, rows, decision, interrupted, shown=not out.quiet)
+    seen = _Seen(again, held_out) if isinstance(rows, MatrixRows) else again.in_sample()
+    if seen is None:
+        return []
     found = []
-    if rows.options.test is None:
-        for role, column in _roles_of(rows):
-            try:
-                scores = again.by(role, column)
-            except DataError as error:
-                out.note(Message("no_score_by", column=quote(column), why=error))
+    groups: list[str] = []
+    roles = [] if rows.options.test is not None else _roles_of(again, seen)
+    for role, column, drawn in roles:
+        if role == "group":
+            # What names the entities gives their targets away, but is no leak.
+            groups.append(column)
+        try:
+            if drawn is not None and not _falls_by(out, drawn, role, column):
                 continue
-            if scores is not None:
-                found.append(OtherScore(role, (column,), scores))
-                warning = found[-1].warning(held_out)
-                if warning is not None:
-                    out.warn(warning)
-    # What names the entities gives their targets away, but is no leak.
-    groups = [one.columns[0] for one in found if one.by == "group"]
-    suspects, scores = _leaks(out, again, held_out, groups)
+            scores = again.by(role, column)
+        except DataError as error:
+            out.note(Message("no_score_by", column=quote(column), why=error))
+            continue
+        if scores is not None:
+            found.append(OtherScore(role, (column,), scores))
+            warning = found[-1].warning(held_out)
+            if warning is not None:
+                out.warn(warning)
+    suspects, scores = _leaks(out, again, seen, groups)
     if suspects and scores is not None:
         found.append(OtherScore("without", tuple(suspects), scores))
     return found
 
 
-def _roles_of(rows: MatrixRows) -> list[tuple[str, str]]:
-    """The roles that columns of the table have by their looks, where no option gives one."""
-    options, features = rows.options, rows.target.features
+def _roles_of(again: _Again, seen: _Seen) -> list[tuple[str, str, _Seen | None]]:
+    """The roles that columns of the table have by their looks, where no option gives one.
+
+    Each with the sample in which the score may fall; None of a table in memory.
+    """
+    options, features, y = seen.rows.options, seen.rows.target.features, seen.rows.target.y
     if options.group is not None or options.time is not None:
         return []
-    group = likely_group(features, rows.target.y)
+    found: list[tuple[str, str, _Seen | None]] = []
     time = likely_time(features)
-    found = [] if group is None else [("group", group.column)]
-    return found + ([] if time is None else [("time", time)])
+    if seen.rows is again.rows:
+        group = likely_group(features, y)
+        found = [] if group is None else [("group", group.column, None)]
+        return found + ([] if time is None else [("time", time, None)])
+    for name in possible_groups(features, y)[:_TRIED]:
+        drawn = again.in_sample(together=name)
+        if drawn is None:
+            continue
+        target = drawn.rows.target
+        if likely_group(target.features, target.y, (name,)) is not None:
+            found.append(("group", name, drawn))
+            break
+    return found + ([] if time is None else [("time", time, seen)])
+
+
+def _falls_by(out: Output, drawn: _Seen, role: str, column: str) -> bool:
+    """Whether the score falls in a sample whose rows are split by a column."""
+    scores = drawn.again.by(role, column)
+    if scores is None:
+        return False
+    falls = OtherScore(role, (column,), scores).warning(drawn.scores) is not None
+    if not falls:
+        values = {
+            "column": quote(column),
+            "count": len(drawn.rows.target.y),
+            "score": figure(scores),
+            "random": figure(drawn.scores),
+            "option": Setting(role, column),
+        }
+        out.note(Message("no_fall_in_sample", **values))
+    return falls
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,27 +148,58 @@ class _Scored:
     """A fitted model, its rows and its scores."""
 
     model: Any
-    rows: MatrixRows
+    rows: SplitRows
     scores: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """The rows in memory that are looked at, all or a sample, and the scores of their split."""
+
+    again: _Again
+    scores: dict[str, Any]
+
+    @property
+    def rows(self) -> MatrixRows:
+        rows: MatrixRows = self.again.rows
+        return rows
 
 
 class _Again:
     """Fits the same model to other rows, or to fewer columns."""
 
     def __init__(
-        self, model: Any, rows: MatrixRows, decision: Decision | None, interrupted: Interruption
+        self,
+        model: Any,
+        rows: Any,
+        decision: Decision | None,
+        interrupted: Interruption,
+        *,
+        shown: bool,
     ) -> None:
         self.model, self.rows, self.decision = model, rows, decision
-        self.interrupted = interrupted
+        self.interrupted, self.shown = interrupted, shown
+
+    def in_sample(self, together: str | None = None) -> _Seen | None:
+        """The same in a sample of the rows; None where there is none, and after Ctrl-C."""
+        rows = self.rows.sampled(together)
+        model = None if rows is None else self._fitted(rows)
+        if model is None:
+            return None
+        again = _Again(model, rows, self.decision, self.interrupted, shown=False)
+        return _Seen(again, rows.scores(model, self.decision))
 
     def by(self, role: str, column: str) -> dict[str, Any] | None:
         """The scores where rows are split by a column; None after Ctrl-C."""
-        other = in_memory.split_by(self.rows, role, column)
-        model = self._fitted(other)
-        return None if model is None else self._scores(model, other)
+        with self.rows.split_again(role, column, shown=self.shown) as other:
+            model = self._fitted(other)
+            found: dict[str, Any] | None = None
+            if model is not None:
+                found = other.scores(model, self.decision)
+        return found
 
     @cached_property
-    def few(self) -> MatrixRows:
+    def few(self) -> SplitRows:
         """A sample of the rows to fit, or all where these are few, weighted or of a rare class."""
         rows = self.rows
         X, y = rows.given
@@ -140,32 +210,19 @@ class _Again:
             return rows
         return replace(rows, given=(X[some], y[some]), n_fit=_FEW)
 
-    def without(self, columns: Sequence[str], rows: MatrixRows | None = None) -> _Scored | None:
+    def without(self, columns: Sequence[str], rows: SplitRows | None = None) -> _Scored | None:
         """The model of all rows, or of these, without some columns; None after Ctrl-C."""
         rows = rows or self.rows
-        assert rows.held is not None
         kept = [j for j, source in enumerate(rows.sources) if source not in columns]
-        other = replace(
-            rows,
-            given=(rows.given[0][:, kept], rows.given[1]),
-            held=replace(rows.held, X=rows.held.X[:, kept]),
-            sources=[rows.sources[j] for j in kept],
-        )
+        other = rows.without(kept)
         model = self._fitted(other, kept)
-        return None if model is None else _Scored(model, other, self._scores(model, other))
+        if model is None:
+            return None
+        scores = other.scores(model, self.decision)
+        assert scores is not None
+        return _Scored(model, other, scores)
 
-    def _scores(self, model: Any, rows: MatrixRows) -> dict[str, Any]:
-        assert rows.held is not None
-        return score_rows(
-            model,
-            rows.held.X,
-            rows.held.y,
-            positive=rows.positive,
-            decision=self.decision,
-            weights=rows.held.weights,
-        )
-
-    def _fitted(self, rows: MatrixRows, kept: Sequence[int] | None = None) -> Any:
+    def _fitted(self, rows: SplitRows, kept: Sequence[int] | None = None) -> Any:
         """The same model of other rows or features, from where the first one is."""
         options = rows.options
         model = build_model(options)
@@ -175,13 +232,14 @@ class _Again:
             model.set_params(tol=max(_TOL, parameters["tol"]))
         if "warm_start" in parameters and options.model not in _STEPWISE:
             self._start(model, rows, kept)
-        with warnings.catch_warnings(), fitting(model, self.interrupted):
+        bar = rows.bar(shown=self.shown and not isinstance(rows, MatrixRows))
+        with warnings.catch_warnings(), fitting(model, self.interrupted), bar:
             # Only the score of this fit is printed.
             warnings.simplefilter("ignore")
             rows.fit(model)
         return None if self.interrupted else model
 
-    def _start(self, model: Any, rows: MatrixRows, kept: Sequence[int] | None) -> None:
+    def _start(self, model: Any, rows: SplitRows, kept: Sequence[int] | None) -> None:
         """Start from the weights of features that both fits have."""
         if not has_weights(self.model):
             return
@@ -200,17 +258,17 @@ class _Again:
 
 
 def _leaks(
-    out: Output, again: _Again, held_out: dict[str, Any], groups: Sequence[str]
+    out: Output, every: _Again, seen: _Seen, groups: Sequence[str]
 ) -> tuple[list[str], dict[str, Any] | None]:
-    """Columns that give the target away, and the scores without them."""
-    rows, high = again.rows, main_score(held_out)
-    assert rows.held is not None
-    if high < _HIGH:
+    """Columns that give the target away, and the scores of all rows without them."""
+    again, rows = seen.again, seen.rows
+    if main_score(seen.scores) < _HIGH:
         return [], None
-    sources = rows.sources
-    columns = list(dict.fromkeys(sources))
+    sampled = again is not every
+    where = f" in a sample of {len(rows.target.y):,} rows" if sampled else ""
+    columns = list(dict.fromkeys(rows.sources))
     # Alerts name these already: what the encoder found, and what was found in its matrix.
-    known = rows.alerted_leaks()
+    known = every.rows.alerted_leaks()
     suspects = [name for name in columns if name in known and name not in groups]
     if rows.options.test is None:
         fitted = rows.numbers
@@ -222,7 +280,7 @@ def _leaks(
             if name not in (*suspects, *groups) and single.get(name, 0.0) > TELLING:
                 suspects.append(name)
                 scale = "R^2" if rows.quantity else "ROC AUC"
-                score = f"{scale} {single[name]:.4f}"
+                score = f"{scale} {single[name]:.4f}{where}"
                 out.warn(
                     Message(
                         "leak_alone",
@@ -233,7 +291,7 @@ def _leaks(
                 )
     if len(suspects) >= len(columns):
         return [], None
-    now: _Scored | None = _Scored(again.model, rows, held_out)
+    now: _Scored | None = _Scored(again.model, rows, seen.scores)
     if suspects:
         now = again.without(suspects)
     for _ in range(_ROUNDS):
@@ -250,12 +308,14 @@ def _leaks(
                     "leak_together",
                     column=quote(name),
                     score=figure(now.scores),
-                    fewer=figure(fewer.scores),
+                    fewer=figure(fewer.scores) + where,
                     option=Setting("ignore", name),
                 )
             )
             suspects.append(name)
             now = fewer
+    if sampled and suspects and now is not None:
+        now = every.without(suspects)
     return suspects, now.scores if suspects and now is not None else None
 
 
@@ -279,11 +339,13 @@ def _substitutes(again: _Again, now: _Scored, passed: Sequence[str]) -> list[tup
 
 def _exchanged(now: _Scored, passed: Sequence[str]) -> list[str]:
     """The columns of which exchanged values lower the score most, if they lower it far."""
-    assert now.rows.held is not None
+    rows = now.rows
+    assert isinstance(rows, MatrixRows)
+    held = rows.held
+    assert held is not None
     places: dict[str, list[int]] = {}
-    for j, name in enumerate(now.rows.sources):
+    for j, name in enumerate(rows.sources):
         places.setdefault(name, []).append(j)
-    held = now.rows.held
     falls = falls_without(now.model, held.X, held.y, list(places.values()))
     if falls is None:
         return []
@@ -292,7 +354,7 @@ def _exchanged(now: _Scored, passed: Sequence[str]) -> list[str]:
     return [names[k] for k in most if falls[k] > FALL and names[k] not in passed]
 
 
-def _less(again: _Again, now: _Scored, name: str, rows: MatrixRows | None = None) -> _Scored | None:
+def _less(again: _Again, now: _Scored, name: str, rows: SplitRows | None = None) -> _Scored | None:
     """The model of all rows, or of these, without one more column; None after Ctrl-C."""
     kept = set(now.rows.sources)
     gone = [one for one in dict.fromkeys(again.rows.sources) if one not in kept]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ from separatrix.assessment.blocks import score_blocks
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.scoring import Predictions, predictions
 from separatrix.cli.commands.fit import FitOptions
+from separatrix.cli.commands.fit.in_memory import MatrixRows, split
 from separatrix.cli.commands.fit.models import (
     MODELS,
     OF_QUANTITIES,
@@ -30,10 +32,12 @@ from separatrix.cli.commands.fit.training import (
     how_held_out,
     in_words,
     positive_class,
+    target_in,
 )
 from separatrix.cli.output import Output, passes_bar, reading_bar
 from separatrix.cli.reading import (
     PASSED_ON,
+    SHOWN,
     engine_of,
     held_out,
     memory_of,
@@ -41,19 +45,30 @@ from separatrix.cli.reading import (
     sample_of,
     scan_by,
     scan_where_weighted,
+    training_sample,
 )
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError
 from separatrix.geometry.diagnosis.alerts import ranked_alerts
-from separatrix.messages import Message, Setting, counted, quoted
+from separatrix.messages import counted, quoted
 from separatrix.models.blocked import keeps_passes
 from separatrix.models.blocked import refusal as refusal_in_passes
 from separatrix.persistence.model_file import StoredModel
 from separatrix.scale import BlockedData
 from separatrix.scale.checkpoints import kept_until_end
+from separatrix.scale.lifting import narrowed
+from separatrix.scale.samples import sample_size
 from separatrix.tables import DEFAULT_MISSING
-from separatrix.tables.row_times import names_birth
-from separatrix.tables.table import missing_marks, quote
+from separatrix.tables.column_parts import source_of
+from separatrix.tables.estimating import bytes_in_memory
+from separatrix.tables.table import missing_marks
+
+# The share of the memory that a second fit takes beside the first.
+_BESIDE = 0.8
+# Fewer rows of a sample tell nothing of groups, times and leaks.
+_LEAST_SAMPLE = 400
+# The share of a sample that is held out where the rows to measure on are another table.
+_TEST_SIZE = 0.2
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,6 +77,10 @@ class BlockRows(SplitRows):
 
     data: BlockedData
     test: BlockedData | None = None
+    # Whether a fit leaves what it can be continued from.
+    checkpointed: bool = True
+    # The places of the features that are kept, where they are not all of the encoder's.
+    features: list[int] | None = None
 
     bar: ClassVar[Any] = staticmethod(passes_bar)
 
@@ -84,7 +103,7 @@ class BlockRows(SplitRows):
         try:
             with engine_of(self.options) as engine:
                 given: dict[str, Any] = {"engine": engine}
-                if keeps_passes(model):
+                if self.checkpointed and keeps_passes(model):
                     given["checkpoint"] = self.checkpoint
                 # A model that takes no row blocks refuses them itself.
                 taken = signature(model.fit).parameters
@@ -146,6 +165,56 @@ class BlockRows(SplitRows):
         sample = sample_of(stored, replace(self.options, missing=None))
         return of_blocks(stored, self.data, sample, test=self.test)
 
+    @property
+    def sources(self) -> list[str]:
+        encoder = self.encoder
+        found = [source_of(name or "", encoder.spellings_) or name for name in encoder.columns_]
+        names = [name or "" for name in found]
+        return names if self.features is None else [names[j] for j in self.features]
+
+    @contextmanager
+    def split_again(self, role: str, column: str, *, shown: bool = False) -> Iterator[BlockRows]:
+        options = replace(self.options, **{role: column})
+        # The rows of the fit are in memory in part, and in their folder, where they stay.
+        limit = str(int(_BESIDE * memory_of(options.memory)))
+        with tempfile.TemporaryDirectory(prefix="separatrix-", dir=options.cache) as folder:
+            own = scanned(replace(options, memory=limit, cache=folder), shown=shown)
+            yield replace(own, positive=self.positive, checkpointed=False)
+
+    def without(self, kept: Sequence[int]) -> BlockRows:
+        known = range(self.data.n_features) if self.features is None else self.features
+        data = narrowed(self.data, kept)
+        return replace(
+            self,
+            data=data,
+            given=(data, None),
+            test=None if self.test is None else narrowed(self.test, kept),
+            features=[known[j] for j in kept],
+            checkpointed=False,
+        )
+
+    def sampled(self, together: str | None = None) -> MatrixRows | None:
+        """A sample of the rows in memory, split at random, or by the options that split all rows.
+
+        ``together``: a column whose equal values are drawn together.  None where the memory holds
+        too few rows, and where they cannot be split.
+        """
+        options, n_rows = self.options, self.n_fit + self.n_held
+        width = bytes_in_memory(options.data, sql=options.sql) / max(n_rows, 1)
+        most = min(SHOWN, sample_size(n_rows, width, memory_of(options.memory)))
+        if most < _LEAST_SAMPLE:
+            return None
+        options = replace(options, test=None, test_size=options.test_size or _TEST_SIZE)
+        try:
+            table = training_sample(options, most, together=together or options.group)
+            target = target_in(options, table, quantity=self.quantity)
+            if target.n_classes != self.n_classes:
+                return None
+            return split(options, target, self.positive)
+        except DataError:
+            # The sample lacks what all rows have, such as two rows of a rare class.
+            return None
+
     def describe_passes(self, model: Any) -> str | None:
         nbytes = self.data.nbytes
         size = f"{nbytes / 1e9:.2g} GB" if nbytes > 1e8 else f"{nbytes / 1e6:.2g} MB"
@@ -165,7 +234,7 @@ class BlockRows(SplitRows):
 
 def read(out: Output, options: FitOptions) -> BlockRows:
     """Look through a table to fit, and encode it in row blocks."""
-    rows = scanned(out, options, _check_classes)
+    rows = scanned(options, _check_classes, shown=not out.quiet)
     options, data = rows.options, rows.data
     rows = replace(rows, positive=positive_class(options, data.classes, data.class_rows))
     if options.test is not None:
@@ -177,20 +246,8 @@ def read(out: Output, options: FitOptions) -> BlockRows:
     if data.classes is not None and rows.positive is not None:
         share = data.class_rows[list(data.classes).index(rows.positive)] / max(rows.n_fit, 1)
         out.report("positive", describe_positive(options, rows.positive, float(share)))
-    _note_dates(out, rows)
     _prepare(out, rows.checkpoint, options.resume)
     return rows
-
-
-def _note_dates(out: Output, rows: BlockRows) -> None:
-    """Note that the latest rows could be held out, where a column has dates."""
-    options = rows.options
-    if options.time is not None or options.group is not None or not rows.n_held:
-        return
-    dates = (one.name for one in rows.encoder.encodings if getattr(one, "date", False))
-    name = next((name for name in dates if not names_birth(name)), None)
-    if name is not None:
-        out.note(Message("dates_in_passes", column=quote(name), option=Setting("time", name)))
 
 
 def _require_no_whole_table(options: ModelOptions) -> None:
@@ -216,13 +273,15 @@ def require_in_passes(model: Any, n_classes: int | None = None) -> None:
 
 
 def scanned(
-    out: Output,
     options: ModelOptions,
     check: Callable[[Any, np.ndarray | None], None] = lambda options, classes: None,
+    *,
+    shown: bool,
 ) -> BlockRows:
     """The row blocks of the table to learn from, with the target and the model that they settle.
 
-    ``check``: called with the settled options and the classes, before rows are encoded.
+    ``check``: called with the settled options and the classes, before rows are encoded.  ``shown``:
+    whether a bar shows how far the reading is.
     """
     _require_no_whole_table(options)
     named = replace(options, target=options.target or "target")
@@ -241,7 +300,7 @@ def scanned(
         check(own, classes)
         return {"standardise": own.standardises, "reference": own.in_units}
 
-    with reading_bar(shown=not out.quiet) as on_progress, engine_of(options) as engine:
+    with reading_bar(shown=shown) as on_progress, engine_of(options) as engine:
         data = scan_by(
             vars(options),
             options.data,

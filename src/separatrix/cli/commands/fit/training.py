@@ -8,7 +8,7 @@ import io
 import shlex
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -28,6 +28,8 @@ from separatrix.cli.reading import LabelledTable, read_training_table, target_na
 from separatrix.cli.wording import Terminal
 from separatrix.data.splitting import Fold, drawn_folds
 from separatrix.exceptions import ConventionWarning, DataError, NotSeparableError
+from separatrix.geometry.diagnosis.alerts import alerts_as_findings
+from separatrix.geometry.diagnosis.findings import Finding
 from separatrix.messages import counted, join, percent, quoted
 from separatrix.models.registry import OFFERS
 from separatrix.persistence.model_file import StoredModel
@@ -114,24 +116,38 @@ def read_target(options: O) -> tuple[O, Target]:
         quantity = options.model in OF_QUANTITIES
     model = options.model or ("lstsq" if quantity else MODELS[0])
     settled = replace(options, target=name, model=model)
-    remark = None
     if quantity:
         check_options_of_a_quantity(settled, chosen=chosen)
-        features, y = take_quantity(table, name, least=OFFERS[model].least)
-        features, roles = take_roles(features, given_roles(options))
-        if chosen:
-            remark = "a quantity, so least squares; --model poly for curves"
-        return settled, Target(table, name, features, y, roles, True, remark, fingerprint)
-    features, y = take_target(table, name)
-    features, roles = take_roles(features, given_roles(options))
-    if model == "lstsq":
-        count = len(np.unique(y))
+    target = target_in(settled, table, quantity=quantity, fingerprint=fingerprint)
+    remark = None
+    if quantity and chosen:
+        remark = "a quantity, so least squares; --model poly for curves"
+    elif model == "lstsq" and not quantity:
+        count = len(target.classes)
         remark = f"{count} classes, so least squares on " + (
             "targets -1 and +1" if count == 2 else "one-hot targets"
         )
         if table.columns[name].dtype == np.float64:
             remark += f"; --kind {quote(f'{name}=number')} for a quantity"
-    return settled, Target(table, name, features, y, roles, False, remark, fingerprint)
+    return settled, replace(target, remark=remark)
+
+
+def target_in(
+    settled: ModelOptions,
+    table: Table,
+    *,
+    quantity: bool,
+    fingerprint: Callable[[], str] | None = None,
+) -> Target:
+    """Take out what is predicted; ``settled``: options that name the target and the model."""
+    name = str(settled.target)
+    if quantity:
+        features, y = take_quantity(table, name, least=OFFERS[str(settled.model)].least)
+    else:
+        features, y = take_target(table, name)
+    features, roles = take_roles(features, given_roles(settled))
+    fingerprint = fingerprint or table.fingerprint
+    return Target(table, name, features, y, roles, quantity, None, fingerprint)
 
 
 def given_roles(options: ModelOptions) -> dict[str, str | None]:
@@ -187,6 +203,8 @@ class SplitRows(ABC):
         The rows by which the spread of a column is measured.
     numbers : ndarray of int, or None
         The numbers of the rows to fit in the table, where they are known.
+    findings : tuple of Finding
+        What is found in the matrix, and the encoder did not find.
     """
 
     options: Any
@@ -200,6 +218,7 @@ class SplitRows(ABC):
     weighted: dict[str, np.ndarray] = field(default_factory=dict)
     sample: Any
     numbers: np.ndarray | None = None
+    findings: tuple[Finding, ...] = ()
 
     # The bar that shows how far a fit is.
     bar: ClassVar[Any] = staticmethod(progress_bar)
@@ -233,6 +252,40 @@ class SplitRows(ABC):
     @abstractmethod
     def make_report(self, stored: StoredModel) -> Any:
         """The report of a model that was just fitted."""
+
+    @abstractmethod
+    def split_again(
+        self, role: str, column: str, *, shown: bool = False
+    ) -> contextlib.AbstractContextManager[SplitRows]:
+        """The rows as ``--group COLUMN`` or ``--time COLUMN`` would have split them.
+
+        ``shown``: whether a bar shows how far the reading of them is, where they are read again.
+
+        Raises
+        ------
+        DataError
+            If they cannot be split so.
+        """
+
+    @abstractmethod
+    def without(self, kept: Sequence[int]) -> SplitRows:
+        """The same rows, of which some features are kept, by their places among those of now."""
+
+    @property
+    @abstractmethod
+    def sources(self) -> list[str]:
+        """The column of the table that each feature is of."""
+
+    def alerted_leaks(self) -> set[str]:
+        """The columns of which an alert says that they give the target away."""
+        source = dict(zip(self.encoder.feature_names_, self.encoder.columns_, strict=True))
+        found = [*alerts_as_findings(self.encoder), *self.findings]
+        return {
+            source.get(name) or name
+            for one in found
+            if one.code in ("gives_label_away", "nearly_gives_label_away")
+            for name in one.where.get("columns", ())
+        }
 
     def fit(self, model: Any) -> None:
         """Fit a model to the rows."""

@@ -129,7 +129,7 @@ def _over_blocks(out: Output, options: PathOptions) -> SplitRows:
                 "path in passes, in which this table is read: give a larger --memory"
             )
 
-    rows = passes.scanned(out, options, check)
+    rows = passes.scanned(options, check, shown=not out.quiet)
     passes.report_blocks(out, rows)
     return replace(rows, options=_settled(rows.options)[0])
 
