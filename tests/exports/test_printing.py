@@ -24,6 +24,7 @@ from separatrix.expressions import (
     Exp,
     Features,
     FirstWins,
+    Fourier,
     Interpolate,
     KernelSum,
     Leads,
@@ -35,6 +36,7 @@ from separatrix.expressions import (
     Prediction,
     Quadratic,
     Scaled,
+    Shifted,
     Sigmoid,
     Softmax,
     Stacked,
@@ -51,6 +53,7 @@ from separatrix.kernels.functions import (
     SigmoidKernel,
     SquaresKernel,
 )
+from separatrix.lifts import FourierLift
 
 LANGUAGES = pytest.mark.parametrize("language", PRINTERS)
 RANDOM = np.random.default_rng(4)
@@ -66,6 +69,7 @@ ONE = Affine(FEATURES, np.array([[1.0, -2.0, 0.3]]), np.array([0.1]))
 THREE = Affine(FEATURES, RANDOM.standard_normal((3, 3)), np.array([0.1, -0.2, 0.0]))
 PAIR = Affine(FEATURES, THREE.weights[:2], THREE.intercepts[:2])
 BINARY = Threshold(ONE)
+WAVES = Fourier(FEATURES, FourierLift(n_components=8, random_state=0).fit(X[:12]))
 BEST = FirstWins(THREE)
 POINTS = Interpolate(ONE, np.array([-1.0, 0.0, 0.5, 2.0]), np.array([0.1, 0.1, 0.6, 0.9]))
 
@@ -98,6 +102,8 @@ CASES = {
     "leads": (THREE, BEST, Softmax(Leads(THREE))),
     "votes": (Votes(THREE, 3), FirstWins(Votes(THREE, 3)), None),
     "wins": (Wins(THREE, 3), FirstWins(Wins(THREE, 3)), None),
+    "shifted": (Shifted(THREE, ONE), FirstWins(Shifted(THREE, ONE)), None),
+    "waves": (Affine(WAVES, np.cos(np.arange(8.0)).reshape(1, 8), np.ones(1)), None, None),
     "stacked": (Stacked((ONE, PAIR)), FirstWins(Stacked((ONE, PAIR))), None),
     "difference": (Difference(PAIR), Threshold(Difference(PAIR)), None),
     "of_probabilities": (

@@ -563,11 +563,11 @@ class Code:
             at += one.n_columns
         return out
 
-    def _shifted(self, node: Any, name: str) -> str:
+    def _shifted(self, node: scores.Shifted, name: str) -> str:
         by = self.of(node.by)
         return self._each(node, name, lambda s, k: f"{s} + {by}[0]")
 
-    def _fourier(self, node: Any, name: str) -> str:
+    def _fourier(self, node: scores.Fourier, name: str) -> str:
         values, out, m = self.of(node.of), self.array(name, node.n_columns), node.n_columns // 2
         frequencies, offset = self.constant(
             frequencies=node.lift.frequencies_, offset=node.lift.offset_
