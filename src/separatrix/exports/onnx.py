@@ -15,6 +15,7 @@ import scipy.linalg
 from separatrix.data.design import dense
 from separatrix.exceptions import imported
 from separatrix.exports.artefacts import Heading, Sample, Unprintable
+from separatrix.exports.proof import without_empty_texts
 from separatrix.expressions import answers, features, scores
 from separatrix.expressions.base import Expression, Features
 
@@ -523,7 +524,7 @@ def printed(program: Program, heading: Heading, sample: Sample) -> bytes:
     MissingPackageError
         Without the package ``onnx``.
     """
-    graph = _Graph(program)
+    graph, sample = _Graph(program), without_empty_texts(program, sample)
     helper, types = graph.onnx.helper, graph.onnx.TensorProto
     if is_plain(program):
         graph.matrix = "X"
