@@ -62,7 +62,7 @@ from separatrix.expressions.features import (
     Words,
 )
 from separatrix.kernels import functions as kernels
-from separatrix.tables.column_encodings import TEXT_OPTIONS
+from separatrix.tables.word_encoding import TEXT_OPTIONS
 
 ENGINES = ("duckdb", "postgres", "sqlite")
 NAMED = Heading("model", ("a model",))

@@ -174,6 +174,9 @@ def sample_of(reference: Reference, rows: Rows, precision: Precision = DOUBLE) -
     for part in (score_bounds, share_bounds):
         if part is not None:
             part[beyond] = np.inf
+    if expected.probabilities is not None:
+        # They have no value there, which is not to say that there is no answer.
+        expected.probabilities[beyond] = 0.0
     return Sample(rows, expected, score_bounds, share_bounds, decided & ~beyond)
 
 

@@ -23,7 +23,7 @@ from separatrix.expressions import answers, features, scores
 from separatrix.expressions.base import Expression, Features
 from separatrix.expressions.features import Cell, Number, Program, Words
 from separatrix.kernels import functions as kernels
-from separatrix.tables.column_encodings import TEXT_OPTIONS
+from separatrix.tables.word_encoding import TEXT_OPTIONS
 
 __all__ = ["MOST_VALUES", "Query"]
 
