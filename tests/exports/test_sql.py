@@ -28,6 +28,7 @@ from separatrix.expressions import (
     Exp,
     Features,
     FirstWins,
+    Fourier,
     Interpolate,
     KernelSum,
     Leads,
@@ -62,6 +63,7 @@ from separatrix.expressions.features import (
     Words,
 )
 from separatrix.kernels import functions as kernels
+from separatrix.kernels.feature_maps import FourierLift
 from separatrix.tables.word_encoding import TEXT_OPTIONS
 
 ENGINES = ("duckdb", "postgres", "sqlite")
@@ -157,6 +159,8 @@ def predictions():
     yield "wins", Prediction(won, FirstWins(won), ("a", "b", "c"))
     both = Affine(Stacked((several, score)), normal((2, 4)), normal(2))
     yield "stacked", Prediction(both)
+    lift = FourierLift(n_components=8, random_state=0).fit(normal((20, d)))
+    yield "waves", Prediction(Affine(Fourier(of, lift), normal((1, 8)), normal(1)))
     for kernel in (
         kernels.RBFKernel(0.2),
         kernels.LinearKernel(),

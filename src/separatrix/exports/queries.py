@@ -338,6 +338,16 @@ class Query:
     def _(self, node: scores.Stacked) -> list[str]:
         return [name for one in node.of for name in self.of(one)]
 
+    @_columns.register
+    def _(self, node: scores.Fourier) -> list[str]:
+        lift, inputs = node.lift, self._without_words(node.of, "Fourier features")
+        steps = [self._less(x, o) for x, o in zip(inputs, lift.offset_, strict=True)]
+        turned = self.usable(node.of, [self._sum_of(steps, row) for row in lift.frequencies_])
+        angles = self.stage("angle", turned)
+        root = self.number(math.sqrt(1.0 / len(angles)))
+        waves = [f"{root} * {wave}({own})" for own in angles for wave in ("cos", "sin")]
+        return self.stage("wave", waves)
+
     # --- classes ------------------------------------------------------------------------------
 
     @_columns.register
@@ -660,6 +670,12 @@ def _(node: scores.KernelSum) -> tuple[int, float]:
     if isinstance(kernel, kernels.LinearKernel):
         size *= max(1.0, float(np.abs(node.coefficients).sum()))
     return int(getattr(kernel, "degree", 1)), float(size)
+
+
+@_growth.register
+def _(node: scores.Fourier) -> tuple[int, float]:
+    sizes = np.abs(node.lift.frequencies_)
+    return 1, float(sizes.max(initial=1.0) * (sizes.shape[1] + 2))
 
 
 @_growth.register
