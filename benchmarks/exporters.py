@@ -158,7 +158,7 @@ def _table() -> list[list[str]]:
     there = {}
     for name, (package, run) in _EXPORTERS.items():
         try:
-            there[name] = run, version(package)
+            there[name] = run, "" if package == "separatrix" else version(package)
         except PackageNotFoundError:
             print(f"{name}: {package} is not installed, so it is left out.")
     lines = [["model", *(name if name.startswith("separatrix") else f"{name.split(',')[0]} "
