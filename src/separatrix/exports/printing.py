@@ -145,6 +145,11 @@ class Code:
     prefix, type = "", "real"
 
     def __init__(self, program: Program, heading: Heading):
+        if isinstance(program.prediction.label, answers.Positive):
+            raise Unprintable(
+                "The model gives a row several labels, and its text would give one; export a model "
+                "of each label."
+            )
         self.program, self.name = program, heading.name
         self.lines: list[str] = []
         self.constants: list[str] = []
@@ -596,10 +601,8 @@ class Code:
         return label
 
     def _positive(self, node: answers.Positive, name: str) -> str:
-        raise Unprintable(
-            "The model gives a row several labels, and its text would give one; export a model of "
-            "each label."
-        )
+        zero, one = self.number(0), self.number(1)
+        return self._each(node, name, lambda s, k: self.select(f"({s} > {zero})", one, zero))
 
     def _scaled(self, node: answers.Scaled, name: str) -> str:
         slope = "" if node.slope == 1.0 else f"{self.number(node.slope)} * "
