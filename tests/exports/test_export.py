@@ -358,7 +358,7 @@ def test_refusals_of_the_command(run, people):
 
 
 def test_a_model_without_a_formula_in_a_language_is_refused(run, tmp_path):
-    random, words = np.random.default_rng(0), "a good bad film with the of story plot so".split()
+    random, words = np.random.default_rng(0), ["a", "good", "bad", "film", "with", "the", "of", "story", "plot", "so"]
     texts = [[" ".join(random.choice(words, 20)), "yn"[k % 2]] for k in range(60)]
     with open(tmp_path / "reviews.csv", "w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([["review", "liked"], *texts])
