@@ -1,8 +1,8 @@
 """``python -m benchmarks exporters``: whose exports of scikit-learn's models compute the same.
 
-Pipelines of a scaler and a model are fitted to 4,000 rows of 8 columns, whose scales go from 1e-2 to
-1e2 and whose offsets from 0 to 1e4, and exported by each library that is installed. Each export is
-run on 20,000 rows, and its labels and probabilities are compared with the pipeline's own.
+Pipelines of a scaler and a model are fitted to 4,000 rows of 8 columns, whose scales go from 1e-2
+to 1e2 and whose offsets go from 0 to 1e4, and exported by each library that is installed. Each
+export is run on 20,000 rows, and its labels and probabilities are compared with the pipeline's own.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _table() -> list[list[str]]:
     there = {}
     for name, (package, run) in _EXPORTERS.items():
         try:
-            there[name] = run, version(package)
+            there[name] = run, "" if package == "separatrix" else version(package)
         except PackageNotFoundError:
             print(f"{name}: {package} is not installed, so it is left out.")
     lines = [["model", *(name if name.startswith("separatrix") else f"{name.split(',')[0]} "

@@ -3,12 +3,17 @@
 The models are a logistic regression of the table of incomes (14 columns, 108 features; without the
 table, of random numbers) and an RBF machine. What is timed is ``predict`` of a text, with scores,
 class and probabilities, in CPU seconds of a process of its own.
+
+Behind them stands SQL: the incomes, repeated to a million rows of a Parquet file, by its query in
+DuckDB and by ``separatrix predict``, both with one thread, from the file to another.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -22,6 +27,7 @@ import numpy as np
 import separatrix
 from benchmarks import report
 from benchmarks.workloads.base import shared_file
+from separatrix.exports.sql import statements
 
 _C = r"""
 #define {M}_PROOF
@@ -113,6 +119,37 @@ def _seconds(language: str, folder: Path) -> float:
     return float(done.stdout)
 
 
+def _sql_rows(adult: Path, folder: Path, repeats: int) -> Iterator[list[str]]:
+    """CPU seconds of a million rows: by the query of a model in DuckDB, and by ``predict``."""
+    import duckdb
+
+    rows, path = folder / "rows.parquet", folder / "model.separatrix"
+    repeated = f"SELECT a.* FROM read_csv('{adult}') AS a, range(31) LIMIT 1000000"
+    duckdb.sql("SET enable_progress_bar = false")
+    duckdb.sql(f"COPY ({repeated}) TO '{rows}'")
+    made = separatrix.export(path, "sql", table=f"SELECT * FROM '{rows}'")
+    query = f"COPY ({statements(str(made))[0]}\n) TO '{folder / 'answers.parquet'}'"
+    (folder / "query.sql").write_text(query)
+    run = "import duckdb; duckdb.sql('SET threads = 1'); duckdb.sql(open('query.sql').read())"
+    answers = ["--proba", "--scores", "--keep", "all", "-q", "-o", "answers.parquet"]
+    commands = {
+        "SQL, DuckDB": [sys.executable, "-c", run],
+        "separatrix predict": [sys.executable, "-m", "separatrix", "predict", path, rows, *answers],
+    }
+    taken: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(repeats):
+        for name, command in commands.items():
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            threads = {**os.environ, "OMP_NUM_THREADS": "1"}
+            subprocess.run(command, cwd=folder, check=True, env=threads)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            both = (after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime)
+            taken[name].append(sum(both))
+    for name, seconds in taken.items():
+        middle = median(seconds) / 1e6
+        yield ["incomes, 1,000,000 rows", name, f"{1e9 * middle:,.0f}", f"{1.0 / middle:,.0f}"]
+
+
 def main(argv: list[str]) -> int:
     """Time every text, and print the seconds of a row and the rows of a second."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks exports", description=__doc__)
@@ -126,5 +163,8 @@ def main(argv: list[str]) -> int:
             for language in _SCRIPTS:
                 middle = median(_seconds(language, folder) for _ in range(given.repeats))
                 lines.append([what, language, f"{1e9 * middle:,.0f}", f"{1.0 / middle:,.0f}"])
+        adult = shared_file("adult.csv")
+        if adult is not None:
+            lines += _sql_rows(adult, folder, given.repeats)
     print(report.layout(lines, (0, 1)))
     return 0

@@ -230,21 +230,28 @@ FAULTS = (
     # --- tables and encoders ------------------------------------------------------------------
     Fault(
         "columns are standardised by another standard deviation",
-        "tables/column_encodings.py",
+        "tables/column_moments.py",
         "scale = math.sqrt(max(average(unit) - rest * rest, 0.0))",
         "scale = math.sqrt(max(average(unit) * n / max(n - 1, 1) - rest * rest, 0.0))",
         "tables/test_encoder.py",
     ),
     Fault(
         "missing numbers are read as one standard deviation below the mean",
-        "tables/column_encodings.py",
+        "tables/number_encoding.py",
         "z[gone] = 0.0",
         "z[gone] = -1.0",
         "tables/test_missing.py tables/test_encoder.py",
     ),
     Fault(
+        "zeros are named however many rows have them",
+        "tables/placeholders.py",
+        "zeros > _MOST_ZEROS * n",
+        "zeros > n",
+        "tables/test_missing.py",
+    ),
+    Fault(
         "a level that is just frequent enough is taken for rare",
-        "tables/column_encodings.py",
+        "tables/category_encoding.py",
         "levels = sorted(level for level, count in counts.items() if count >= least)",
         "levels = sorted(level for level, count in counts.items() if count > least)",
         "tables/test_encoder.py",
@@ -286,7 +293,7 @@ FAULTS = (
     ),
     Fault(
         "the trend of a date is in days",
-        "tables/column_encodings.py",
+        "tables/number_encoding.py",
         "scale = 1.0 if origin is None else YEAR",
         "scale = 1.0",
         "tables/messy/test_encodings.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -186,6 +187,23 @@ def test_a_budget_ends_it_and_the_scores_of_finished_folds_are_kept(monkeypatch)
     assert record["stopped"] == slow.stopped and record["behind_interval"] is None
     # A difference is that of the folds which both have, and one fold has no interval.
     assert found.behind(slow)[0] == found.best.scores[0] - alone and found.noise(slow)
+
+
+def test_the_verdict_names_what_is_ahead_on_the_folds_that_it_finished() -> None:
+    X, y = load_wine(return_X_y=True)
+    whole = compare(X, y, ["logistic", "stump"], cv=4)
+    logistic, stump = whole.contenders
+    assert logistic.name == "logistic" and not whole.noise(stump)
+    scores = np.append(logistic.scores[:3], np.nan)
+    cut = replace(logistic, scores=scores, stopped="the budget of 3 s ended before its last fold")
+    found = replace(whole, contenders=(stump, cut))
+    assert found.verdict == (
+        "stump is best of those that were fitted to all folds, by more than chance explains on "
+        "these folds; logistic was not fitted to all folds, and logistic is ahead on the folds "
+        "that were scored"
+    )
+    beaten = replace(found, contenders=(replace(cut, name="lda"), replace(stump, stopped="cut")))
+    assert "ahead" not in beaten.verdict
 
 
 def test_a_budget_that_is_used_up_leaves_the_costly_models_without_a_score() -> None:

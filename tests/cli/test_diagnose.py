@@ -275,7 +275,7 @@ def test_fit_calls_rows_as_the_file_does(run, messy):
     messy.write_text("\n".join(lines) + "\n")
     ran = run("fit", messy, "--target", "income", "--test-size", "0")
     (told,) = [line for line in warnings_of(ran) if "of another label" in line]
-    assert told.startswith("12 rows equal a row of another label in every column: ")
+    assert told.startswith("12 rows equal a row of another label in every feature: ")
     assert "such as rows 1 (" in told
     assert " and 241 (" in told
 
@@ -339,7 +339,7 @@ def test_fit_tells_of_columns_a_line_each(run, tmp_path):
         "column 'dup' is column 'c3' on another scale",
         "there are 85 columns for 66 rows; keep a penalty, choose its strength by "
         "cross-validation, and judge on held-out rows",
-        "2 rows equal a row of another label in every column: such as rows 1 ('a') and "
+        "2 rows equal a row of another label in every feature: such as rows 1 ('a') and "
         "61 ('b'); check whether the labels are right, and whether a column that distinguishes "
         "them is missing",
     ]

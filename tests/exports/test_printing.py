@@ -24,6 +24,7 @@ from separatrix.expressions import (
     Exp,
     Features,
     FirstWins,
+    Fourier,
     Interpolate,
     KernelSum,
     Leads,
@@ -35,6 +36,7 @@ from separatrix.expressions import (
     Prediction,
     Quadratic,
     Scaled,
+    Shifted,
     Sigmoid,
     Softmax,
     Stacked,
@@ -51,6 +53,7 @@ from separatrix.kernels.functions import (
     SigmoidKernel,
     SquaresKernel,
 )
+from separatrix.lifts import FourierLift
 
 LANGUAGES = pytest.mark.parametrize("language", PRINTERS)
 RANDOM = np.random.default_rng(4)
@@ -66,6 +69,7 @@ ONE = Affine(FEATURES, np.array([[1.0, -2.0, 0.3]]), np.array([0.1]))
 THREE = Affine(FEATURES, RANDOM.standard_normal((3, 3)), np.array([0.1, -0.2, 0.0]))
 PAIR = Affine(FEATURES, THREE.weights[:2], THREE.intercepts[:2])
 BINARY = Threshold(ONE)
+WAVES = Fourier(FEATURES, FourierLift(n_components=8, random_state=0).fit(X[:12]))
 BEST = FirstWins(THREE)
 POINTS = Interpolate(ONE, np.array([-1.0, 0.0, 0.5, 2.0]), np.array([0.1, 0.1, 0.6, 0.9]))
 
@@ -98,6 +102,8 @@ CASES = {
     "leads": (THREE, BEST, Softmax(Leads(THREE))),
     "votes": (Votes(THREE, 3), FirstWins(Votes(THREE, 3)), None),
     "wins": (Wins(THREE, 3), FirstWins(Wins(THREE, 3)), None),
+    "shifted": (Shifted(THREE, ONE), FirstWins(Shifted(THREE, ONE)), None),
+    "waves": (Affine(WAVES, np.cos(np.arange(8.0)).reshape(1, 8), np.ones(1)), None, None),
     "stacked": (Stacked((ONE, PAIR)), FirstWins(Stacked((ONE, PAIR))), None),
     "difference": (Difference(PAIR), Threshold(Difference(PAIR)), None),
     "of_probabilities": (
@@ -274,3 +280,21 @@ print(proof() <= 1.0)
         "KeyError 'x1'",
         "True",
     ], done.stderr
+
+
+@LANGUAGES
+def test_ties(language):
+    """A score of exactly 0, and equal scores, fall as ``predict`` lets them."""
+    difference = Affine(Features(2), np.array([[1.0, -1.0]]), np.zeros(1))
+    both = Affine(Features(2), np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]), np.zeros(3))
+    tied = np.array([[0.1, 0.1], [1e300, 1e300], [0.0, -0.0], [0.3, np.nextafter(0.3, 1.0)]])
+    rows = {f"x{j}": tied[:, j].tolist() for j in range(2)}
+    for label, expected in [
+        (Threshold(difference), [0, 0, 0, 0]),
+        (Threshold(difference, inclusive=True), [1, 1, 1, 0]),
+        (FirstWins(both), [0, 0, 0, 0]),
+    ]:
+        prediction = Prediction(label.of, label, ("a", "b", "c")[: max(2, label.of.n_columns)])
+        sample = sample_of(rows, answers_of(prediction, tied))
+        assert sample.expected.labels.tolist() == expected
+        holds(of_columns(prediction, 2), sample, language)

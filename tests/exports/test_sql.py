@@ -28,6 +28,7 @@ from separatrix.expressions import (
     Exp,
     Features,
     FirstWins,
+    Fourier,
     Interpolate,
     KernelSum,
     Leads,
@@ -41,8 +42,10 @@ from separatrix.expressions import (
     Scaled,
     Sigmoid,
     Softmax,
+    Stacked,
     Threshold,
     Votes,
+    Wins,
     evaluated,
 )
 from separatrix.expressions.features import (
@@ -60,7 +63,8 @@ from separatrix.expressions.features import (
     Words,
 )
 from separatrix.kernels import functions as kernels
-from separatrix.tables.column_encodings import TEXT_OPTIONS
+from separatrix.kernels.feature_maps import FourierLift
+from separatrix.tables.word_encoding import TEXT_OPTIONS
 
 ENGINES = ("duckdb", "postgres", "sqlite")
 NAMED = Heading("model", ("a model",))
@@ -149,6 +153,14 @@ def predictions():
     yield "several labels", Prediction(several, Positive(several), ("a", "b", "c"))
     tree = FirstWins(gaussians)
     yield "gaussians", Prediction(gaussians, tree, ("a", "b", "c"), Softmax(gaussians))
+    sides = Affine(Positive(score), np.array([[-1.0], [1.0], [0.0]]), np.array([1.0, 0.0, 0.0]))
+    yield "stump", Prediction(sides, FirstWins(sides), ("a", "b", "c"))
+    won = Wins(Affine(of, normal((3, d)), normal(3)), 3)
+    yield "wins", Prediction(won, FirstWins(won), ("a", "b", "c"))
+    both = Affine(Stacked((several, score)), normal((2, 4)), normal(2))
+    yield "stacked", Prediction(both)
+    lift = FourierLift(n_components=8, random_state=0).fit(normal((20, d)))
+    yield "waves", Prediction(Affine(Fourier(of, lift), normal((1, 8)), normal(1)))
     for kernel in (
         kernels.RBFKernel(0.2),
         kernels.LinearKernel(),
@@ -168,8 +180,8 @@ PREDICTIONS = dict(predictions())
 def samples(name):
     program = program_of(PREDICTIONS[name])
     reference = reference_of(program)
-    rows = reference.hostile(seed=1)
-    return program, golden(reference, reference.hostile()), sample_of(reference, rows)
+    rows = reference.hostile()
+    return program, golden(reference, rows), sample_of(reference, rows)
 
 
 @pytest.mark.parametrize("dialect", ENGINES)

@@ -220,3 +220,18 @@ def test_readers_of_the_screen_are_told_everything(opened):
         "[...document.querySelectorAll('h1, h2, h3')].map(h => parseInt(h.tagName[1]))"
     )
     assert levels[0] == 1 and all(b - a <= 1 for a, b in itertools.pairwise(levels))
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_on_paper_no_caption_is_larger_than_the_text(opened, name):
+    page = opened(name)
+    page.emulate_media(media="print")
+    sizes = page.evaluate(
+        """() => {
+          const of = query => [...document.querySelectorAll(query)].map(
+            e => parseFloat(getComputedStyle(e).fontSize));
+          return [of("section > p:not(.claim)"), of("figcaption, .aside, tr.text td, td")];
+        }"""
+    )
+    text, small = sizes
+    assert small and max(small) <= min(text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.linalg import LinAlgWarning
@@ -10,6 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from separatrix import LinearRegression, LinearSVC, LogisticRegression, Report
 from separatrix.assessment.evaluation_data import of_arrays
 from separatrix.assessment.regression_diagnostics import _fit_of, deletions, diagnostics_record
+from separatrix.report.sections import row_records, weight_record
 
 
 def _evaluation(model, X, y, **options):
@@ -132,6 +135,47 @@ def test_odds_ratios_have_the_intervals_of_the_information() -> None:
     assert found["class"] == 1 and len(found["ratios"]) == 4
     with_penalty = diagnostics_record(_evaluation(LogisticRegression().fit(X, y), X, y))
     assert "without a penalty" in with_penalty["odds_ratios"]["why"]
+
+
+def test_everything_points_towards_the_positive_class() -> None:
+    X, y = _classes()
+    evaluations = []
+    for positive, labels in ((0, y), (1, 1 - y)):
+        model = LogisticRegression(penalty=None, tol=1e-12).fit(X, labels)
+        known = _evaluation(model, X, labels)
+        parts = tuple(replace(part, positive=positive) for part in known.parts)
+        evaluations.append(replace(known, parts=parts))
+    first, second = map(diagnostics_record, evaluations)
+    for own, other in zip(
+        first["partial_residuals"]["curves"], second["partial_residuals"]["curves"], strict=True
+    ):
+        assert own["column"] == other["column"]
+        assert own["weight"] == pytest.approx(other["weight"], rel=1e-5)
+        for key in ("residual", "line"):
+            drawn = [[group[key] for group in one["groups"]] for one in (own, other)]
+            assert drawn[0] == pytest.approx(drawn[1], rel=1e-5, abs=1e-6)
+    weights = {one["feature"]: one["weight"] for one in weights_of(evaluations[0])}
+    for curve in first["partial_residuals"]["curves"]:
+        assert curve["weight"] == pytest.approx(weights[curve["column"]])
+    for own, other in zip(first["influence"]["rows"], second["influence"]["rows"], strict=True):
+        assert own["row"] == other["row"]
+        moved = [{m["feature"]: m["weight"] for m in one["moved"]} for one in (own, other)]
+        assert moved[0] == pytest.approx(moved[1], rel=1e-4)
+    assert (first["odds_ratios"]["class"], second["odds_ratios"]["class"]) == (0, 1)
+    for one in first["odds_ratios"]["ratios"]:
+        assert np.log(one["ratio"]) == pytest.approx(weights[one["feature"]])
+        assert one["interval"][0] < one["ratio"] < one["interval"][1]
+    for one in row_records(evaluations[0])["wrong"]:
+        assert (one["score"] > 0.0) == (one["predicted"] == 0)
+
+
+def weights_of(evaluation):
+    record = weight_record(evaluation)
+    return [
+        {"feature": one["feature"], "weight": one["weight"][0]}
+        for column in record["columns"]
+        for one in column["features"]
+    ]
 
 
 def test_partial_residuals_show_the_bend_that_a_line_leaves() -> None:

@@ -8,7 +8,7 @@ import pytest
 from separatrix.exceptions import DataError
 from separatrix.scale import scan
 from separatrix.tables import Encoder, Table, read_table, take_quantity
-from separatrix.tables.column_encodings import PLACEHOLDERS
+from separatrix.tables.number_encoding import PLACEHOLDERS
 from separatrix.tables.placeholders import ColumnEnds, of_parts, of_values
 from separatrix.tables.table import missing_mask
 
@@ -107,6 +107,9 @@ HOLD = {
         set(), {99999.0},
     ),
     "prices": (among(RNG.choice([9, 19, 29, 49, 99, 199], N), 999), set(), {999.0}),
+    "weights": (among(RNG.normal(70, 12, N).clip(38), 0), set(), {0.0}),
+    "debts": (among(RNG.uniform(-90_000, -20_000, N).round(), 0), set(), {0.0}),
+    "pressures": (among(RNG.normal(120, 15, N), 0, -999), {-999.0}, {0.0}),
 }  # fmt: skip
 HOLD_NONE = {
     "once": np.append(RNG.normal(size=N), -999.0),
@@ -120,6 +123,11 @@ HOLD_NONE = {
     "codes": RNG.integers(10_000, 100_000, 20_000),
     "pairs": np.repeat([0, 99], 200),
     "signs": np.resize([-1, 0, 1], N),
+    "rooms": RNG.binomial(5, 0.7, N),
+    "doses": RNG.choice([0, 50, 75, 100], N, p=[0.1, 0.3, 0.3, 0.3]),
+    "rents": np.where(RNG.random(N) < 0.4, 0, RNG.normal(900, 150, N)),
+    "paid": np.where(RNG.random(N) < 0.2, 0, RNG.exponential(100, N)),
+    "one": np.append(RNG.normal(70, 12, N), 0.0),
     "row numbers": np.arange(1000),
 }
 
@@ -189,8 +197,42 @@ def test_files_in_passes_and_partitions_are_judged_as_tables_are(held, tmp_path)
         values = np.asarray(column, dtype=np.float64)
         for n_parts in (1, 3, 40):
             parts = [ColumnEnds.of(part) for part in np.array_split(values, n_parts)]
-            mean = lambda away, values=values: values[~np.isin(values, list(away))].mean()  # noqa: E731
-            assert of_parts(parts, mean) == of_values(values), (name, n_parts)
+
+            def spread(away, values=values):
+                left = values[~np.isin(values, list(away))]
+                return left.mean(), left.std()
+
+            assert of_parts(parts, spread) == of_values(values), (name, n_parts)
+
+
+def test_zeros_far_from_all_others_are_missing_where_a_mark_of_their_column_says_so(tmp_path):
+    rng = np.random.default_rng(0)
+    columns = {
+        "weight": among(rng.normal(70, 9, N).round(), 0),
+        "paid": among(rng.uniform(2e4, 9e4, N).round(), 0),
+        "visits": rng.poisson(1, N),
+    }
+    path = tmp_path / "a.csv"
+    path.write_text("weight;paid;visits;t\n" + "".join(
+        f"{w:.0f};${p:,.0f};{v};{v % 2}\n" for w, p, v in zip(*columns.values(), strict=True)
+    ))  # fmt: skip
+    duckdb.sql(f"COPY (SELECT * FROM read_csv('{path}')) TO '{tmp_path / 'a.parquet'}'")
+    frame = {**columns, "t": columns["visits"] % 2}
+    for source in (path, tmp_path / "a.parquet", frame):
+        options = {"missing": ["weight=0", "paid=0", "visits=99"]}
+        make = Table.from_columns if source is frame else read_table
+        named = [text for text in Encoder().fit(make(source).drop("t")).alerts_ if "of 0" in text]
+        assert len(named) == 2 and all("8 cells of 0 are far from" in text for text in named)
+        assert 'missing=["weight=0"]' in named[0] and 'missing=["paid=0"]' in named[1]
+        table = make(source, **options)
+        assert lost(table) == {"weight": 8, "paid": 8, "visits": 0, "t": 0}
+        encoder = Encoder().fit(table.drop("t"))
+        assert not any("of 0" in text for text in encoder.alerts_)
+        if source is not frame:
+            assert [text for text in table.alerts if "visits=99" in text]
+            assert not [text for text in table.alerts if "'weight=0'" in text]
+            by_blocks = features(source, tmp_path / "cache", **options)
+            assert by_blocks == encoder.feature_names_
 
 
 def test_evenly_spaced_values_are_a_scale():

@@ -205,6 +205,11 @@ class Comparison:
         mean, low, high = (f"{end:.{self.digits}f}" for end in found)
         return f"{mean} [{low}, {high}]" if math.isfinite(found[1]) else mean
 
+    def _ahead(self, one: Contender) -> bool:
+        """Whether a model is ahead of the best by more than chance explains on its folds."""
+        found = self.behind(one)
+        return found is not None and found[2] < 0.0
+
     @property
     def verdict(self) -> str:
         """The conclusion about the differences, in a sentence."""
@@ -217,8 +222,16 @@ class Comparison:
         behind = [one.name for one in self.contenders if one.stopped]
         rest = f"; {join(behind)} {'was' if len(behind) == 1 else 'were'} not fitted to all folds"
         rest = rest if behind else ""
+        ahead = [one.name for one in scored if one.stopped and self._ahead(one)]
+        if ahead:
+            verb = "is" if len(ahead) == 1 else "are"
+            rest += f", and {join(ahead)} {verb} ahead on the folds that were scored"
         if not close:
-            return f"{self.best.name} is best, by more than chance explains on these folds{rest}"
+            among = " of those that were fitted to all folds" if ahead else ""
+            return (
+                f"{self.best.name} is best{among}, by more than chance explains on these folds"
+                f"{rest}"
+            )
         return (
             f"{self.best.name} may be ahead of {join(close)} by chance alone: the 95 % interval of "
             f"the difference reaches 0{rest}"

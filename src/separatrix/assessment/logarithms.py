@@ -13,7 +13,7 @@ from separatrix.data.class_scores import Ranked
 from separatrix.data.design import dense
 from separatrix.messages import Joined, Message, Setting
 from separatrix.tables import Encoder, Table
-from separatrix.tables.column_encodings import Number
+from separatrix.tables.number_encoding import Number
 from separatrix.tables.table import missing_mask, quote
 
 __all__ = ["logarithms_that_help"]

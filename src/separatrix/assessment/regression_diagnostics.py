@@ -45,7 +45,12 @@ import scipy.special
 from separatrix.assessment.evaluation_data import EvaluationData, Part
 from separatrix.assessment.intervals import mean_interval
 from separatrix.assessment.scoring import Z, wilson_interval
-from separatrix.assessment.weights import column_spread, has_weights
+from separatrix.assessment.weights import (
+    column_spread,
+    effective_weights,
+    has_weights,
+    sign_towards,
+)
 from separatrix.data.design import dense
 from separatrix.data.labels import encode, plain_label
 from separatrix.exceptions import DataError
@@ -103,7 +108,7 @@ class _Fit:
     first : int
         1 where there is an intercept, which comes before the columns, and else 0.
     residual : ndarray of shape (n,)
-        Of the targets, 0 and 1 for classes.
+        The targets less the predictions; of two classes the positive one is 1, the other 0.
     weights, curvature : ndarray of shape (n,)
         ``s`` and ``v``.
     ridge : float
@@ -127,8 +132,8 @@ def _fit_of(evaluation: EvaluationData) -> _Fit | dict[str, Any]:
         return _why("the rows of the fit are not among those of this report")
     if not _is_generalised_linear(model):
         return _why(
-            "it has a closed form for least squares of a quantity and for logistic regression of "
-            "two classes without L1 in the penalty"
+            "the influence of a row has a closed form for least squares of a quantity and for "
+            "logistic regression of two classes without L1 in the penalty"
         )
     n, d = part.X.shape
     if d > _WIDEST or n * d > _ENTRIES:
@@ -148,7 +153,8 @@ def _fit_of(evaluation: EvaluationData) -> _Fit | dict[str, Any]:
     ridge = penalty.l2 / C
     # Not 1 - p where p is close to one.
     curvature = weights * p * scipy.special.expit(-scores)
-    return _Fit(X, first, labels.codes - p, weights, curvature, ridge, True)
+    residual = sign_towards(evaluation.classes, part.positive) * (labels.codes - p)
+    return _Fit(X, first, residual, weights, curvature, ridge, True)
 
 
 def _is_generalised_linear(model: Any) -> bool:
@@ -336,13 +342,16 @@ def _odds_ratios(evaluation: EvaluationData) -> dict[str, Any]:
             found = model.summary(part.X, part.y, **weighted)
     except (ValueError, DataError) as error:
         return _why(clause(message_of(error)))
+    positive = model.classes_[1]
+    if sign_towards(evaluation.classes, part.positive) < 0.0:
+        found, positive = found.of_other_class(evaluation.classes), model.classes_[0]
     first = len(found.estimate) - len(evaluation.feature_names)
     ends = (found.estimate, found.lower, found.upper)
     with np.errstate(over="ignore"):
         ratio, low, high = (np.exp(one[first:] / evaluation.scales) for one in ends)
     order = np.argsort(-np.abs(found.statistic[first:]), kind="stable")[:_ODDS]
     return {
-        "class": plain_label(model.classes_[1]),
+        "class": plain_label(positive),
         "features": len(evaluation.feature_names),
         "ratios": [
             {
@@ -363,7 +372,7 @@ def _partial_residuals(evaluation: EvaluationData, fit: _Fit) -> dict[str, Any]:
     """Partial residuals of the heaviest numeric columns, in groups of equally many rows."""
     if not has_weights(evaluation.model):
         return _why("this model has no weight for each column")
-    w = np.ravel(np.asarray(evaluation.model.coef_, dtype=np.float64))
+    w = np.ravel(effective_weights(evaluation.model, evaluation.shown.positive)[0])
     sizes = np.abs(w) * column_spread(fit.X)
     heavy = [j for j in np.argsort(-sizes, kind="stable").tolist() if _is_number(evaluation, j)]
     curves = []

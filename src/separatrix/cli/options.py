@@ -397,9 +397,9 @@ scheduler = partial(
 )
 missing = partial(
     option,
-    "The text of a cell that means missing; can be repeated. A number stands for every spelling of "
-    "it and is added to the usual marks; a word replaces them. [default: ?, NA and the like; an "
-    "empty cell is always missing]",
+    "The text of a cell that means missing, of one column alone as COL=TEXT; can be repeated. A "
+    "number stands for every spelling of it and is added to the usual marks; a word replaces them. "
+    "[default: ?, NA and the like; an empty cell is always missing]",
     multiple=True,
     metavar="TEXT",
     callback=lambda context, param, given: list(given) or None,

@@ -174,7 +174,7 @@ def report_alerts(out: Output, alerts: Iterable[str]) -> None:
     """Print what was noticed on the way, each once."""
     for alert in dict.fromkeys(alerts):
         # What ends a long tail may well be right.
-        doubtful = getattr(alert, "code", "") == "placeholder_named"
+        doubtful = getattr(alert, "code", "") in ("placeholder_named", "zero_named")
         (out.note if doubtful else out.warn)(alert)
 
 
@@ -185,11 +185,22 @@ def describe_table(features: Table, encoder: Any) -> str:
         return f"{counted(features.n_rows, 'row')}, {columns}: none of them can be used"
     count = encoder.n_missing(features)
     missing = f"; {count:,} missing" if count else ""
-    columns = f"{counted(len(features.names), 'column')}: " if features.names else ""
+    columns = f"{counted(len(_counted_columns(features, encoder)), 'column')}: "
+    columns = columns if features.names else ""
     return (
         f"{counted(features.n_rows, 'row')}, {columns}{encoder.summary_}{missing} -> "
         f"{counted(len(encoder.feature_names_), 'feature')}"
     )
+
+
+def _counted_columns(features: Table, encoder: Any) -> list[str]:
+    """The columns that the kinds of an encoding add up to.
+
+    A column that is taken apart counts as its parts, and a part counts where it has a feature.
+    """
+    apart = {name for name, one in features.spellings.items() if one.parts}
+    unused = set(features.derived) - set(encoder.kinds_)
+    return [name for name in features.names if name not in apart | unused]
 
 
 # ----------------------------------------------------------- tables for exact statements about them

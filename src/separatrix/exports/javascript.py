@@ -14,7 +14,7 @@ from separatrix.exports.printing import (
     word_options,
 )
 from separatrix.expressions.features import Cell, Program, Words
-from separatrix.tables.column_encodings import TEXT_OPTIONS
+from separatrix.tables.word_encoding import TEXT_OPTIONS
 
 __all__ = ["printed"]
 
@@ -59,12 +59,14 @@ class _JavaScript(Code):
         parts["stop"] = f"new Set({self.literal(own['stop_words'])})"
         options = ", ".join(f"{name}: {value}" for name, value in parts.items())
         listed = f"{self.literal([*words.words])}.map((word, k) => [word, k])"
-        (weights,) = self.constant(weights=words.weights)
-        self.constants.append(f"const places{weights} = new Map({listed});")
-        self.write(
-            f"words(x, {column}, {self.cell(words.cell)}, places{weights}, {weights}, "
-            f"{{ {options} }});"
-        )
+        (weights,) = self.constant(idf=words.weights)
+        places, given = (weights.replace("idf", name) for name in ("places", "options"))
+        self.constants += [
+            f"const {places} = new Map({listed});",
+            f"const {given} = {{ {options} }};",
+        ]
+        cell = self.cell(words.cell)
+        self.write(f"words(x, {column}, {cell}, {places}, {weights}, {given});")
 
 
 def printed(program: Program, heading: Heading, sample: Sample) -> str:

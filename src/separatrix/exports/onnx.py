@@ -15,6 +15,7 @@ import scipy.linalg
 from separatrix.data.design import dense
 from separatrix.exceptions import imported
 from separatrix.exports.artefacts import Heading, Sample, Unprintable
+from separatrix.exports.proof import without_empty_texts
 from separatrix.expressions import answers, features, scores
 from separatrix.expressions.base import Expression, Features
 
@@ -280,6 +281,23 @@ def _(node: scores.KernelSum, graph: _Graph) -> str:
 
 
 @_tree.register
+def _(node: scores.Fourier, graph: _Graph) -> str:
+    own = node.lift
+    step = graph.add("Sub", graph.of(node.of), graph.constant(own.offset_[None]))
+    turned = np.ascontiguousarray(own.frequencies_.T)
+    angles = graph.add("MatMul", step, graph.constant(turned))
+    both = graph.add("Concat", graph.add("Cos", angles), graph.add("Sin", angles), axis=1)
+    m = len(own.frequencies_)
+    in_turn = graph.part(both, np.arange(2 * m).reshape(2, m).T.ravel())
+    return graph.add("Mul", in_turn, graph.constant([[(1.0 / m) ** 0.5]]))
+
+
+@_tree.register
+def _(node: scores.Shifted, graph: _Graph) -> str:
+    return graph.add("Add", graph.of(node.of), graph.of(node.by))
+
+
+@_tree.register
 def _(node: scores.Monomials, graph: _Graph) -> str:
     basis, of, columns = node.basis, graph.of(node.of), []
     if basis.n_terms > _MOST_TERMS:
@@ -506,7 +524,7 @@ def printed(program: Program, heading: Heading, sample: Sample) -> bytes:
     MissingPackageError
         Without the package ``onnx``.
     """
-    graph = _Graph(program)
+    graph, sample = _Graph(program), without_empty_texts(program, sample)
     helper, types = graph.onnx.helper, graph.onnx.TensorProto
     if is_plain(program):
         graph.matrix = "X"

@@ -23,7 +23,7 @@ from separatrix.expressions import answers, features, scores
 from separatrix.expressions.base import Expression
 from separatrix.expressions.features import Cell, Program, Words
 from separatrix.kernels import functions as kernels
-from separatrix.tables.column_encodings import TEXT_OPTIONS
+from separatrix.tables.word_encoding import TEXT_OPTIONS
 
 __all__ = [
     "MOST_CONSTANTS",
@@ -69,7 +69,7 @@ def answered(program: Program, nothing: str) -> list[str]:
     return [
         f"A row gets no answer ({nothing}) where a feature is missing, NaN or infinite; a missing "
         "cell is read as the features below state.",
-        *["A text that the fit did not have is none of the levels below."] * texts,
+        *["A level or a word that the fit did not have is none of those below."] * texts,
         *program.remarks,
     ]
 
@@ -88,7 +88,7 @@ def word_options(words: Words) -> dict[str, Any]:
 
 
 def golden(program: Program, sample: Sample) -> list[list[Any]]:
-    """Of each row its cells, its label, its scores and probabilities, and the bounds on these."""
+    """The cells of each row, its label, its scores and probabilities, and the bounds on these."""
     expected, values, bounds = sample.expected, sample.expected.scores, sample.score_bounds
     labels = np.zeros(sample.n_rows, dtype=int)
     if expected.labels is not None:
@@ -500,7 +500,7 @@ class Code:
     def _monomials(self, node: scores.Monomials, name: str) -> str:
         basis = node.basis
         d, degree = basis.recurrence.shape[:2]
-        # Of each column 0, 1 and its polynomials of the degrees 1, 2, ...: the first of them needs
+        # Each column has 0, 1 and its polynomials of the degrees 1, 2, ...: the first of them needs
         # no case of its own. A term multiplies one of these for each column that it depends on.
         factors = [np.flatnonzero(row) * (degree + 2) + 1 + row[row > 0] for row in basis.powers]
         most = max(map(len, factors), default=0)
@@ -563,11 +563,11 @@ class Code:
             at += one.n_columns
         return out
 
-    def _shifted(self, node: Any, name: str) -> str:
+    def _shifted(self, node: scores.Shifted, name: str) -> str:
         by = self.of(node.by)
         return self._each(node, name, lambda s, k: f"{s} + {by}[0]")
 
-    def _fourier(self, node: Any, name: str) -> str:
+    def _fourier(self, node: scores.Fourier, name: str) -> str:
         values, out, m = self.of(node.of), self.array(name, node.n_columns), node.n_columns // 2
         frequencies, offset = self.constant(
             frequencies=node.lift.frequencies_, offset=node.lift.offset_
@@ -684,7 +684,7 @@ class Code:
             return out
         total = self._total(values, n)
         positive = f"({total} > {self.number(0)})"
-        # Of a sum of 0 the other branch is taken, but nothing is divided by it.
+        # Where the sum is 0 the other branch is taken, but both are computed in Python.
         divisor = self.real("divisor", self.select(positive, total, one))
         equal = self.number(1 / n)
         return self._each(node, name, lambda p, k: self.select(positive, f"{p} / {divisor}", equal))

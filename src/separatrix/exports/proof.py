@@ -30,7 +30,15 @@ from separatrix.exports.words import word_weights
 from separatrix.expressions.base import Evaluation
 from separatrix.expressions.features import Program
 
-__all__ = ["EngineProof", "Reference", "golden", "prove", "sample_of", "worst_share"]
+__all__ = [
+    "EngineProof",
+    "Reference",
+    "golden",
+    "prove",
+    "sample_of",
+    "without_empty_texts",
+    "worst_share",
+]
 
 GOLDEN = 50
 """How many rows an artefact carries as its own proof."""
@@ -179,6 +187,9 @@ def sample_of(reference: Reference, rows: Rows, precision: Precision = DOUBLE) -
     for part in (score_bounds, share_bounds):
         if part is not None:
             part[beyond] = np.inf
+    if expected.probabilities is not None:
+        # They have no value there, which is not to say that there is no answer.
+        expected.probabilities[beyond] = 0.0
     return Sample(rows, expected, score_bounds, share_bounds, decided & ~beyond)
 
 
@@ -250,8 +261,16 @@ class EngineProof:
         return {**asdict(self), "ok": self.ok}
 
 
+def without_empty_texts(program: Program, sample: Sample) -> Sample:
+    """The rows in which no text is empty, for engines that take such a text for a missing one."""
+    texts = [sample.rows[cell.column] for cell in program.cells if cell.kind == "text"]
+    return _part(sample, [k for k in range(sample.n_rows) if all(own[k] != "" for own in texts)])
+
+
 def prove(engine: Any, version: str, text: Any, program: Program, sample: Sample) -> EngineProof:
     """Run an artefact on rows, and compare its answers with those of the model."""
+    if not getattr(engine, "distinguishes_empty_texts", True):
+        sample = without_empty_texts(program, sample)
     found = engine.run(text, program, sample.rows)
     expected = sample.expected
     worst, beyond = worst_share(found.scores, expected.scores, sample.score_bounds)

@@ -47,12 +47,12 @@ class _Python(Code):
         keys = (
             "token_pattern lowercase strip_accents ngram_range stop_words binary sublinear_tf norm"
         )
-        (weights,) = self.constant(weights=words.weights)
-        self.constants.append(f"words_{weights} = {self.literal([*words.words])}")
+        (weights,) = self.constant(idf=words.weights)
+        listed = weights.replace("idf", "words")
+        self.constants.append(f"{listed} = {self.literal([*words.words])}")
         options = self.literal([own[key] for key in keys.split()])
-        rows = f"x[{column} : {column + len(words.words)}]"
-        cells = self.cell(words.cell)
-        self.write(f"_words({rows}, {cells}, words_{weights}, {weights}, {options})")
+        rows, cells = f"x[{column} : {column + len(words.words)}]", self.cell(words.cell)
+        self.write(f"_words({rows}, {cells}, {listed}, {weights}, {options})")
 
 
 def printed(program: Program, heading: Heading, sample: Sample) -> str:

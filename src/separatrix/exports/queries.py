@@ -23,7 +23,7 @@ from separatrix.expressions import answers, features, scores
 from separatrix.expressions.base import Expression, Features
 from separatrix.expressions.features import Cell, Number, Program, Words
 from separatrix.kernels import functions as kernels
-from separatrix.tables.column_encodings import TEXT_OPTIONS
+from separatrix.tables.word_encoding import TEXT_OPTIONS
 
 __all__ = ["MOST_VALUES", "Query"]
 
@@ -164,6 +164,11 @@ class Query:
     def _at_least(self, own: str, least: float) -> str:
         return f"CASE WHEN abs({own}) < {self.number(least)} THEN {self.number(0)} ELSE {own} END"
 
+    def _sum_of(self, terms: Iterable[str], weights: Iterable[float]) -> str:
+        """The sum of numbers with weights, without those of weight zero."""
+        pairs = zip(terms, weights, strict=True)
+        return _sum([f"{self.number(w)} * {own}" for own, w in pairs if w])
+
     def _less(self, own: str, shift: float) -> str:
         return f"({own} - {self.number(shift)})" if shift else own
 
@@ -237,7 +242,10 @@ class Query:
             for row, name in zip(terms, sums, strict=True):
                 row.append(name)
         for row, own in zip(terms, weights[:, kept], strict=True):
-            row += [f"{self.number(w)} * {name}" for w, name in zip(own, inputs, strict=True) if w]
+            used = [k for k, w in enumerate(own) if w]
+            if not used and not isinstance(node.of, Features):
+                used = [0]  # A row without an answer has none here, either.
+            row += [f"{self.number(own[k])} * {inputs[k]}" for k in used]
         return self.stage("score", self.usable(node.of, map(_sum, terms)))
 
     @_columns.register
@@ -255,9 +263,7 @@ class Query:
                 f"({inputs[j]} - {self.number(a)}{f' - {self.number(b)}' if b else ''})"
                 for j, (a, b) in zip(own.kept, means, strict=True)
             ]
-            for row in _whitening(own.factor(k)):
-                pairs = zip(row, steps, strict=True)
-                rows.append(_sum([f"{self.number(w)} * {step}" for w, step in pairs if w]))
+            rows += [self._sum_of(steps, row) for row in _whitening(own.factor(k))]
         white = iter(self.tame(self.stage("white", self.usable(node.of, rows))))
         found = []
         for constant in node.constants:
@@ -316,6 +322,31 @@ class Query:
                 for won, total in zip(wins, sums, strict=True)
             ),
         )
+
+    @_columns.register
+    def _(self, node: scores.Wins) -> list[str]:
+        wins: list[list[str]] = [[] for _ in range(node.n_classes)]
+        pairs = itertools.combinations(range(node.n_classes), 2)
+        for (a, b), name in zip(pairs, self.of(node.of), strict=True):
+            wins[a].append(f"CASE WHEN {name} > 0 THEN 1 ELSE 0 END")
+            wins[b].append(f"CASE WHEN {name} <= 0 THEN 1 ELSE 0 END")
+        (first, *_), one = self.of(node.of), self.number(1)
+        known = f"CASE WHEN {first} IS NOT NULL THEN {one} END"
+        return self.stage("wins", [f"{known} * ({_sum(won)})" for won in wins])
+
+    @_columns.register
+    def _(self, node: scores.Stacked) -> list[str]:
+        return [name for one in node.of for name in self.of(one)]
+
+    @_columns.register
+    def _(self, node: scores.Fourier) -> list[str]:
+        lift, inputs = node.lift, self._without_words(node.of, "Fourier features")
+        steps = [self._less(x, o) for x, o in zip(inputs, lift.offset_, strict=True)]
+        turned = self.usable(node.of, [self._sum_of(steps, row) for row in lift.frequencies_])
+        angles = self.stage("angle", turned)
+        root = self.number(math.sqrt(1.0 / len(angles)))
+        waves = [f"{root} * {wave}({own})" for own in angles for wave in ("cos", "sin")]
+        return self.stage("wave", waves)
 
     # --- classes ------------------------------------------------------------------------------
 
@@ -614,7 +645,8 @@ def _nodes(prediction: Any) -> Iterator[Expression]:
         node = waiting.pop()
         if isinstance(node, Expression):
             yield node
-            waiting += [getattr(node, "of", None), getattr(node, "label", None)]
+            found = [getattr(node, name, None) for name in ("of", "label")]
+            waiting += found if isinstance(found[0], Expression) else [*(found[0] or ())]
 
 
 @singledispatch
@@ -638,6 +670,12 @@ def _(node: scores.KernelSum) -> tuple[int, float]:
     if isinstance(kernel, kernels.LinearKernel):
         size *= max(1.0, float(np.abs(node.coefficients).sum()))
     return int(getattr(kernel, "degree", 1)), float(size)
+
+
+@_growth.register
+def _(node: scores.Fourier) -> tuple[int, float]:
+    sizes = np.abs(node.lift.frequencies_)
+    return 1, float(sizes.max(initial=1.0) * (sizes.shape[1] + 2))
 
 
 @_growth.register

@@ -423,6 +423,26 @@ def _kernel(kernel: Any, rows: Enclosed, vectors: np.ndarray) -> Enclosed:
 
 
 @_enclose.register
+def _(node: scores.Fourier, of: Of) -> Enclosed:
+    inner, own = of(node.of), node.lift
+    frequencies = np.abs(own.frequencies_)
+    step = inner.values - own.offset_
+    spread = inner.errors + _u() * (np.abs(step) + inner.errors)
+    angles = step @ own.frequencies_.T
+    count = own.frequencies_.shape[1] + 2
+    lost = (spread + _gamma(count) * np.abs(step)) @ frequencies.T
+    scale = 1.0 / np.sqrt(len(own.frequencies_))
+    values = np.stack([np.cos(angles), np.sin(angles)], axis=2).reshape(len(angles), -1)
+    errors = np.repeat(lost * _SLACK + 2.0 * _function(), 2, axis=1)
+    return Enclosed(scale * values, scale * errors)
+
+
+@_enclose.register
+def _(node: scores.Shifted, of: Of) -> Enclosed:
+    return _plus_each(of(node.of), of(node.by))
+
+
+@_enclose.register
 def _(node: scores.Monomials, of: Of) -> Enclosed:
     inner, basis = of(node.of), node.basis
     n, d = inner.values.shape

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from separatrix.expressions.features import Words
-from separatrix.tables.column_encodings import Text
 from separatrix.tables.table import Remarks, Table
+from separatrix.tables.word_encoding import Text
 
 __all__ = ["word_weights"]
 

@@ -229,6 +229,8 @@ TEMPLATES: dict[str, str] = {
     "missing; correct the file",
     "quantity_read": "column {column} holds {what}: {example} is read as {number}; keep what is "
     "written with {category}",
+    "all_in_brackets": "column {column}: all numbers are in brackets, and so are read as negative, "
+    "{example} as {number}; where they are positive, take the brackets away",
     "ranges_read": "column {column} holds ranges: read in the order {levels}, as 0 to {last}; keep "
     "them apart with {category}",
     "levels_merged": "column {column}: levels that differ in case, accents, blanks or a full stop "
@@ -248,6 +250,9 @@ TEMPLATES: dict[str, str] = {
     "it is left as it is written; read hours and minutes with {number}",
     "question.share": "column {column} holds shares, pairs of numbers or days ({text}); it is left "
     "as it is written; read shares with {number}",
+    "question.ranges": "column {column} holds numbers and ranges such as {text}, and not a few "
+    "levels in one order; it is left as it is written; to have numbers read, write one in each "
+    "cell",
     "question.units": "column {column} holds numbers in units that cannot be converted into one "
     "another ({units}); it is left as it is written; give one unit",
     "two_decimals": "column {column}: {text} is read as {read}; where it means {else_read}, give "
@@ -274,6 +279,8 @@ TEMPLATES: dict[str, str] = {
     "placeholder_named": "column {column}: {cells} of {values} {are} apart from all other values, "
     "from {low} to {high}; where that stands for a missing value and not for a limit, read it so "
     "with {missing}",
+    "zero_named": "column {column}: {cells} of 0 {are} far from all other values, from {low} to "
+    "{high}; where 0 stands for a missing value, read it so with {missing}",
     "placeholder_in_target": "the target {column}: {cells} of {values} {are} apart from all other "
     "values, from {low} to {high}; where that stands for a missing value, read it so with "
     "{missing}",

@@ -87,7 +87,9 @@ def _card(one: Mapping[str, Any], profile: Mapping[str, Any]) -> dict[str, Any]:
     ]
     words = [_words(one["kind"], group) for group in bins]
     card: dict[str, Any] = {"column": one, "bars": None, "below": None, "ends": None}
-    if bins:
+    # Names that occur once each have no distribution.
+    card["levels"] = [] if _once_each(one) else one["levels"]
+    if bins and not _once_each(one):
         card["bars"] = heights_of(groups, range(k))
         if counted and one["name"] != profile["target"]:
             card["below"] = shares_of(groups, range(k))
@@ -100,6 +102,10 @@ def _card(one: Mapping[str, Any], profile: Mapping[str, Any]) -> dict[str, Any]:
             card["ends"] = [own[0], own[-1]] if len(own) > 1 else own
     card["figures"] = _figures(one["kind"], one["numbers"])
     return card
+
+
+def _once_each(one: Mapping[str, Any]) -> bool:
+    return bool(one["levels"]) and one["levels"][0][1] == 1
 
 
 def _figures(kind: str, numbers: Mapping[str, Any]) -> dict[str, Any]:

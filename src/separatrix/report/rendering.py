@@ -168,7 +168,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     own: tuple[Any, ...] = _count, _name, _number, _percent, _pre, _prose
-    own += _moment, _rows, _seconds, _share, _shell, _signed, _tiny
+    own += _moment, _rows, _seconds, _share, _shell, _signed, _tiny, _value
     environment.filters |= {one.__name__.removeprefix("_"): one for one in own}
     environment.filters |= {"drawn": drawing_of, "tick": _plain}
     return environment
@@ -253,6 +253,11 @@ def _moment(value: float) -> str:
     return value_text("date", value)
 
 
+def _value(value: float) -> str:
+    """A number of a column; years have no mark between their digits."""
+    return _minus(value_text("number", value))
+
+
 def _tiny(value: Any) -> Markup:
     """A relative gap as a percentage, however small."""
     number = float(value)
@@ -316,10 +321,11 @@ def _plain(value: Any, limit: int = _LONG) -> str:
     return shortened(text, limit)
 
 
-def _prose(value: Any) -> Markup:
-    """A sentence, in which names stand in quotes."""
+def _prose(value: Any, name: str | None = None) -> Markup:
+    """A sentence, in which names stand in quotes; one that begins with `name` keeps its letters."""
     text = re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", _visible(str(value)).strip())
-    text = text[:1].upper() + text[1:]
+    if name is None or not text.startswith(_visible(name)):
+        text = text[:1].upper() + text[1:]
     pieces, end = _markup(""), 0
     for match in _QUOTED.finditer(text):
         if any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT for c in match[0]):

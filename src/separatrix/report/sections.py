@@ -146,8 +146,9 @@ def row_records(evaluation: EvaluationData) -> dict[str, Any]:
     dict
         ``rows`` (which they are drawn from), ``wrong``, ``wrong_count``, ``unsure`` (not of a
         quantity) and ``why`` there are no causes.  Each row has its ``row``, ``true``,
-        ``predicted``, ``score``, ``probability`` (of what was predicted), ``causes`` and, where
-        there is one, the beginning of its ``text``.
+        ``predicted``, ``score`` (of two classes above zero for the positive one, of more that of
+        what was predicted), ``probability`` (of what was predicted), ``causes`` and, where there
+        is one, the beginning of its ``text``.
     """
     part = evaluation.measured
     predicted = part.predictions
@@ -214,7 +215,11 @@ def _row(
     else:
         k = int(np.searchsorted(np.asarray(evaluation.model.classes_), predicted.labels[i]))
         scores = np.asarray(predicted.scores)
-        entry["score"] = float(scores[i] if scores.ndim == 1 else scores[i, k])
+        if scores.ndim == 1:
+            # Towards the positive class, as the weights are.
+            entry["score"] = sign_towards(evaluation.classes, part.positive) * float(scores[i])
+        else:
+            entry["score"] = float(scores[i, k])
         entry["probability"] = (
             None if predicted.probabilities is None else float(predicted.probabilities[i, k])
         )
@@ -368,10 +373,12 @@ def data_record(evaluation: EvaluationData) -> dict[str, Any]:
     record["left_out"] = list(encoder.left_out_)
     record["dependent"] = list(encoder.dependent_)
     record["columns"] = [
-        _table_column(table, name, encoder, by_column.get(name, [])) for name in table.names
+        _table_column(table, name, encoder, by_column.get(name, []))
+        for name in table.names
+        if name in by_column or name not in table.derived
     ]
     for entry in record["columns"][:COLUMNS]:
-        if part.table is None or entry["kind"] in ("text", "left out"):
+        if part.table is None or entry["kind"] in ("text", "left out", "in parts"):
             continue
         count = counting.levels if entry["kind"] == "category" else counting.numbers
         name = entry["column"]
@@ -385,6 +392,10 @@ def data_record(evaluation: EvaluationData) -> dict[str, Any]:
     return record
 
 
+def _in_parts(table: Any, name: str) -> bool:
+    return name in table.spellings and bool(table.spellings[name].parts)
+
+
 def _table_column(table: Any, name: str, encoder: Any, features: Sequence[str]) -> dict[str, Any]:
     column = table.columns[name]
     gone = encoder.missing_cells(table, name)
@@ -392,7 +403,7 @@ def _table_column(table: Any, name: str, encoder: Any, features: Sequence[str]) 
     kind = encoder.kinds_.get(name, table.kinds[name])
     entry: dict[str, Any] = {
         "column": name,
-        "kind": kind if features else "left out",
+        "kind": kind if features else "in parts" if _in_parts(table, name) else "left out",
         "missing": int(gone.sum()),
         "features": len(features),
     }

@@ -18,6 +18,7 @@ import numpy as np
 from separatrix.data.design import dense
 from separatrix.scale.blocks import BlockedData, Rows, in_pieces
 from separatrix.scale.passes import Passes
+from separatrix.tables.category_encoding import Category
 from separatrix.tables.column_alerts import (
     MOST_LEVELS,
     determines_target,
@@ -27,7 +28,7 @@ from separatrix.tables.column_alerts import (
     one_to_one_with_target,
     repeats,
 )
-from separatrix.tables.column_encodings import Category, Number
+from separatrix.tables.number_encoding import Number
 
 __all__ = ["alert_about_blocks"]
 

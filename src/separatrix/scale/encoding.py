@@ -32,9 +32,10 @@ from separatrix.scale.storage import bytes_in, cache_file, read_record, write_re
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.categorical import Categorical
-from separatrix.tables.column_encodings import Number, is_called_identifier, may_count_rows
 from separatrix.tables.column_parts import source_of
 from separatrix.tables.lake import path_of
+from separatrix.tables.number_encoding import Number
+from separatrix.tables.row_names import is_called_identifier, may_count_rows
 from separatrix.tables.statistics import Numbers
 from separatrix.tables.table import masked, quote
 

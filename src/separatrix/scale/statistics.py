@@ -38,12 +38,12 @@ from separatrix.scale.facts import (
 from separatrix.scale.reading import Readers, Session, cursor, opened
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
-from separatrix.tables.column_encodings import is_called_identifier, may_count_rows
 from separatrix.tables.curves import Points
 from separatrix.tables.date_parts import with_date_parts, without_parts_of
 from separatrix.tables.lake import path_of
 from separatrix.tables.placeholders import read_as_missing
 from separatrix.tables.reader import Layout
+from separatrix.tables.row_names import is_called_identifier, may_count_rows
 from separatrix.tables.statistics import (
     CategoryFacts,
     Counted,
@@ -52,7 +52,14 @@ from separatrix.tables.statistics import (
     Numbers,
     TextFacts,
 )
-from separatrix.tables.table import is_marked, mark_numbers, missing_mask, number_text, quote
+from separatrix.tables.table import (
+    column_marks,
+    is_marked,
+    mark_numbers,
+    missing_mask,
+    number_text,
+    quote,
+)
 from separatrix.tables.value_format import ValueFormat
 
 __all__ = ["ReadLevels", "Statistics", "described"]
@@ -167,6 +174,7 @@ class Statistics:
         places, sql = [], []
         group, kind = self.layout.groups[name], self.layout.wanted.get(name)
         as_text = group in ("string", "json") or kind in ("category", "text")
+        own = column_marks(self.layout.options.marks, name)
         for k, part in enumerate(self.layout.parts):
             place = list(self.layout.groups).index(name) if self.converted else part.places[name]
             places.append(place)
@@ -179,6 +187,8 @@ class Statistics:
                 value = c
             else:
                 value = self.layout.select(part, name, c)
+            if own and group in ("integer", "number") and not as_text:
+                value = part.values(own).unmarked(value)
             sql.append(value)
         way = "levels" if as_text else "date" if group == "date" else "number"
         if way == "number" and len({self._types[k][places[k]] for k in range(len(places))}) > 1:
@@ -258,7 +268,7 @@ class Statistics:
         if self.layout.groups[column.name] == "number":
             numbers = [float(text) for text in stored]
             texts = [None if math.isnan(x) else number_text(x) for x in numbers]
-        marks = self.layout.options.marks
+        marks = self.layout.options.marks | column_marks(self.layout.options.marks, column.name)
         if mark_numbers(marks):
             texts = [None if text is None or is_marked(text, marks) else text for text in texts]
         return found, texts

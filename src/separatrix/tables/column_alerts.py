@@ -16,7 +16,10 @@ from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 from separatrix.tables.categorical import Categorical, first_appearance
-from separatrix.tables.column_encodings import Alert, Category, Encoding, Number, mean_and_scale
+from separatrix.tables.category_encoding import Category
+from separatrix.tables.column_encoding import Alert, Encoding
+from separatrix.tables.column_moments import mean_and_scale
+from separatrix.tables.number_encoding import Number
 from separatrix.tables.table import Table, missing_mask, number_text, quote
 
 __all__ = [

@@ -17,19 +17,18 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.tables.cells import ZERO, Column, divided, less
-from separatrix.tables.column_encodings import (
+from separatrix.tables.column_encoding import (
     Alert,
     Arrays,
     Encoding,
     Entries,
-    Number,
     Settings,
     Unusable,
-    codes_of,
     damaged,
 )
 from separatrix.tables.features import Arithmetic, Compare, Constant, Function, Power, Where
 from separatrix.tables.features import Number as Formula
+from separatrix.tables.number_encoding import Number, codes_of
 from separatrix.tables.table import Remarks, Table, number_text, quote
 from separatrix.tables.terms import Factor, written
 

@@ -17,6 +17,12 @@ It is *read as missing* where nothing else is plausible: that far from the other
 these end soon (they reach from their mean at most three times as far there as on the other side),
 or ten times as far; but not above others of which many end with a nine, as prices do.  Any other is
 *named*: what ends a long tail may be a limit that stands for "this and more".
+
+A *zero* is named, and never read as missing, where it is the least or the greatest value of a
+column and no part of the others, as a weight of 0 is: they lie two and a half of their standard
+deviations from it in the mean, half of one at least, and three times as far as the nearest two of
+them are apart, so that it is no next step of a scale.  Where more than a third of the rows have it,
+it is a value like any other, such as an amount that is seldom paid.
 """
 
 from __future__ import annotations
@@ -38,6 +44,7 @@ __all__ = [
     "is_date_code",
     "missing_cells",
     "of_column",
+    "of_part",
     "of_parts",
     "of_values",
     "read_as_missing",
@@ -62,6 +69,9 @@ _TAIL = 3.0
 _FAR = 10.0
 # The share of values that may end with a nine, as prices do.
 _NINES = 0.25
+# How far zeros are from others: from their mean and from the nearest of them, in standard
+# deviations, and in distances of the nearest two; and the share of rows that may have them.
+_FROM_MEAN, _FROM_NEAREST, _STEPS, _MOST_ZEROS = 2.5, 0.5, 3.0, 1 / 3
 
 
 # Where the calendars of systems begin and end, as days since 1970-01-01.
@@ -144,12 +154,15 @@ def of_values(
     ((-999.0,), 3, True)
     """
 
-    def mean_without(away: set[float]) -> float:
+    def spread_without(away: set[float]) -> tuple[float, float]:
         others = ~np.isin(values, list(away))
         weights = None if counts is None else counts[others]
-        return float(np.average(values[others], weights=weights))
+        left = values[others]
+        mean, unit = float(np.average(left, weights=weights)), float(np.abs(left).max()) or 1.0
+        squares = np.average(np.square(left / unit - mean / unit), weights=weights)
+        return mean, unit * math.sqrt(float(squares))
 
-    return of_parts([ColumnEnds.of(values, counts, alone=True, date=date)], mean_without)
+    return of_parts([ColumnEnds.of(values, counts, alone=True, date=date)], spread_without)
 
 
 def of_column(table: Table, name: str) -> list[Placeholders]:
@@ -160,7 +173,13 @@ def of_column(table: Table, name: str) -> list[Placeholders]:
     column = table.columns[name]
     if column.dtype != np.float64 or name in table.overridden:
         return []
-    return of_values(present(column), date=name in table.dates)
+    found = of_values(present(column), date=name in table.dates)
+    return of_part(found) if name in table.derived else found
+
+
+def of_part(found: Sequence[Placeholders]) -> list[Placeholders]:
+    """Those of a part of a column, which no mark is for: the zeros of hours are midnights."""
+    return [one for one in found if one.missing or one.values != (0.0,)]
 
 
 def missing_cells(table: Table, name: str) -> tuple[np.ndarray, list[Placeholders]]:
@@ -206,6 +225,10 @@ class ColumnEnds:
         In how many rows there is a value.
     nines : int
         In how many rows the whole part of one of the others ends with a nine.
+    zeros : int
+        In how many rows one of the others is 0, where none of these is on one side of it.
+    nearest : tuple of float
+        How far the nearest two other values are from 0 then.
     """
 
     lows: tuple[tuple[float, int], ...]
@@ -214,6 +237,8 @@ class ColumnEnds:
     high: float
     n: int
     nines: int
+    zeros: int = 0
+    nearest: tuple[float, ...] = ()
 
     @classmethod
     def of(
@@ -226,7 +251,7 @@ class ColumnEnds:
     ) -> ColumnEnds:
         """The ends of some values, each of which is in so many rows, by default in one.
 
-        ``alone``: there are no other rows, so nines are counted only where they decide something.
+        ``alone``: there are no other rows, so that nothing is counted that decides nothing.
         ``date``: the values are days.
         """
         is_one = is_date_code if date else is_code
@@ -253,7 +278,11 @@ class ColumnEnds:
             nines = step * int(nine.sum() if weights is None else weights[::step][nine].sum())
         lows, highs = sides
         n = len(values) if counts is None else int(counts.sum())
-        return cls(lows, highs, low, high, n, nines)
+        zeros: tuple[int, tuple[float, ...]] = 0, ()
+        on_one_side = low >= 0.0 if len(left) and high > 0.0 else high <= 0.0
+        if len(left) and on_one_side and not date and (0.0 in (low, high) or not alone):
+            zeros = _about_zero(left if low >= 0.0 else -left, weights)
+        return cls(lows, highs, low, high, n, nines, *zeros)
 
     @property
     def codes(self) -> tuple[tuple[float, int], ...]:
@@ -261,22 +290,73 @@ class ColumnEnds:
         return (*self.lows, *self.highs)
 
 
+def _about_zero(sizes: np.ndarray, counts: np.ndarray | None) -> tuple[int, tuple[float, ...]]:
+    """In how many rows numbers that are not negative are 0, and the least two others."""
+    zero = sizes == 0.0
+    zeros = np.count_nonzero(zero) if counts is None else counts[zero].sum()
+    left = np.where(zero, math.inf, sizes) if zeros else sizes
+    first = float(left.min())
+    second = float(np.min(left, where=left > first, initial=math.inf))
+    return int(zeros), tuple(size for size in (first, second) if size < math.inf)
+
+
 def of_parts(
-    parts: Sequence[ColumnEnds], mean_without: Callable[[set[float]], float]
+    parts: Sequence[ColumnEnds], spread_without: Callable[[set[float]], tuple[float, float]]
 ) -> list[Placeholders]:
     """The placeholders of a column that lies in parts.
 
     Parameters
     ----------
     parts : sequence of ColumnEnds
-    mean_without : callable
-        The mean of all values but for some.
+    spread_without : callable
+        The mean and the standard deviation of all values but for some.
     """
     counts: Counter[float] = Counter()
     for part in parts:
         counts.update(dict(part.codes))
-    if not counts:
+    found = _codes(parts, counts, spread_without) if counts else []
+    if any(part.zeros for part in parts):
+        found += _zeros(parts, counts, {v for one in found for v in one.values}, spread_without)
+    return found
+
+
+def _zeros(
+    parts: Sequence[ColumnEnds],
+    counts: Mapping[float, int],
+    away: set[float],
+    spread_without: Callable[[set[float]], tuple[float, float]],
+) -> list[Placeholders]:
+    """The zeros of a column that are far from all other values, but for those that are ``away``."""
+    ends = [v for part in parts for v in (part.low, part.high) if math.isfinite(v)]
+    known = sorted({*ends, *(v for v in counts if v not in away)})
+    if 0.0 not in (known[0], known[-1]):
         return []
+    zeros = sum(part.zeros for part in parts)
+    n = sum(part.n for part in parts) - sum(counts[v] for v in away)
+    if zeros < _FEWEST or n - zeros < _FEWEST_OTHERS or zeros > _MOST_ZEROS * n:
+        return []
+    nearest = {size for part in parts for size in part.nearest}
+    near, *others = sorted(nearest | {abs(v) for v in counts if v not in away})
+    if not others or near <= _STEPS * (others[0] - near):
+        return []
+    # The mean and the deviation of the others, of which zeros add nothing to any sum.
+    unit = max(-known[0], known[-1])
+    mean, scale = (abs(value) / unit for value in spread_without(away))
+    ratio = n / (n - zeros)
+    square, mean = ratio * (mean * mean + scale * scale), ratio * mean
+    scale = math.sqrt(max(square - mean * mean, 0.0))
+    if mean < _FROM_MEAN * scale or near / unit < _FROM_NEAREST * scale:
+        return []
+    low, high = (near, known[-1]) if known[0] == 0.0 else (known[0], -near)
+    return [Placeholders((0.0,), zeros, low, high, missing=False)]
+
+
+def _codes(
+    parts: Sequence[ColumnEnds],
+    counts: Mapping[float, int],
+    spread_without: Callable[[set[float]], tuple[float, float]],
+) -> list[Placeholders]:
+    """The values that are written like placeholders and are far from all others."""
     known = sorted({*counts, *(v for part in parts for v in (part.low, part.high))})
     known = [v for v in known if math.isfinite(v)]
     n = sum(part.n for part in parts)
@@ -284,7 +364,7 @@ def of_parts(
     away = {*lows, *highs}
     if not away:
         return []
-    low, high, mean = known[len(lows)], known[-1 - len(highs)], mean_without(away)
+    low, high, mean = known[len(lows)], known[-1 - len(highs)], spread_without(away)[0]
     nines = sum(part.nines for part in parts)
     nines += sum(k for v, k in counts.items() if v not in away and ends_with_nine(np.array(v)))
     priced = nines / (n - sum(counts[v] for v in away)) > _NINES
@@ -347,7 +427,7 @@ def sentence(
 ) -> Message:
     """Return the messages about a column's placeholders."""
     written = day_text if date else number_text
-    values = " or ".join(map(written, found.values))
+    values, zero = " or ".join(map(written, found.values)), found.values == (0.0,)
     words = {
         "column": quote(name),
         "cells": counted(found.n, "cell"),
@@ -356,12 +436,15 @@ def sentence(
         "low": written(found.low) if date else _short(found.low),
         "high": written(found.high) if date else _short(found.high),
         "number": Setting("kinds", (name, "date" if date else "number")),
-        "missing": Setting("missing", written(found.values[0])),
+        # Of zeros those of one column alone.
+        "missing": Setting("missing", f"{name}=0" if zero else written(found.values[0])),
     }
     if target:
         return Message("placeholder_in_target", **words)
     if found.missing:
         return Message("placeholder_read", **words)
+    if zero:
+        return Message("zero_named", **words)
     return Message("placeholder_named", **words)
 
 

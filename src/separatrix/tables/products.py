@@ -13,14 +13,13 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
-from separatrix.tables.column_encodings import (
+from separatrix.tables.category_encoding import Category
+from separatrix.tables.column_encoding import (
     Alert,
     Arrays,
-    Category,
     ColumnOf,
     Encoding,
     Entries,
-    Number,
     Settings,
     Unusable,
     damaged,
@@ -28,6 +27,7 @@ from separatrix.tables.column_encodings import (
 from separatrix.tables.curves import Curve
 from separatrix.tables.features import Arithmetic
 from separatrix.tables.features import Number as Formula
+from separatrix.tables.number_encoding import Number
 from separatrix.tables.statistics import CategoryFacts, Facts, NumberFacts
 from separatrix.tables.table import Remarks, Table, quote
 from separatrix.tables.terms import CURVES, Factor, Terms

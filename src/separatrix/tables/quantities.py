@@ -34,6 +34,7 @@ __all__ = [
     "is_share",
     "measure",
     "ordered_ranges",
+    "ranges_question",
     "sample_texts",
     "share",
     "share_question",
@@ -504,6 +505,35 @@ def _ends(text: str, numeral: Numeral) -> tuple[float, float] | None:
                     low *= by if part["low"].strip(" $€£¥")[-1:] not in "kKM" else 1.0
             return low, high
     return None
+
+
+# The least share of ranges, and of numbers or open ranges, in a column of both, and the largest
+# share of other cells.
+_MIXED = 0.05
+
+
+def ranges_question(values: Mapping[str, int], numeral: Numeral) -> str:
+    """A range in a column of ranges, numbers and open ranges; empty for others.
+
+    A number with a dash, as those of telephones are, is no range where all of a column have one.
+    """
+
+    def is_one(text: str) -> bool:
+        if not any(map(str.isdigit, text)):
+            return False
+        return _ends(text, numeral) is not None or _edge(text, numeral) is not None
+
+    if not half_are(sample_texts(values), is_one):
+        return ""
+    total, closed, others, example = sum(values.values()), 0, 0, ""
+    for text, n in values.items():
+        own = _ends(text, numeral)
+        if own is not None and math.isfinite(own[1] - own[0]):
+            closed, example = closed + n, example or text
+        elif own is not None or _edge(text, numeral) is not None:
+            others += n
+    both = min(closed, others) >= _MIXED * total and closed + others >= (1.0 - _MIXED) * total
+    return example if both else ""
 
 
 def ordered_ranges(texts: Sequence[str], numeral: Numeral) -> tuple[str, ...]:

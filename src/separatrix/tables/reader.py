@@ -157,9 +157,9 @@ def read_table(
     missing : iterable of str
         What stands for a missing value, next to nothing at all; see :data:`DEFAULT_MISSING`. A
         number stands for all ways to write it: ``"-999"`` also for ``-999.0``. Words take the place
-        of the usual marks, and numbers alone are added to them. A mark that no cell is gives an
-        alert. A frozenset holds the complete marks of an earlier table, which are neither added to
-        nor looked for.
+        of the usual marks, and numbers alone are added to them. ``"weight=0"`` is a mark of the
+        column ``weight`` alone. A mark that no cell is gives an alert. A frozenset holds the
+        complete marks of an earlier table, which are neither added to nor looked for.
     kinds : mapping of str to {"number", "date", "category", "text", "ignore"}, optional
         Overrides for single columns.
     skip_absent : bool
@@ -373,6 +373,7 @@ def _read_options(
         _checked_delimiter(delimiter),
         needed=tuple(needed),
         given=tuple(mark for text in given if (mark := str(text).strip(BLANKS))),
+        own=frozenset(mark for mark in marks if "=" in mark),
         limit=Limit.of(unpacked_limit),
         structure=Given.of(header, skip_rows, footer, sheet),
         **others,
@@ -458,6 +459,7 @@ class _ReadOptions:
     together: str | None = None
     needed: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
+    own: frozenset[str] = frozenset()
     limit: Limit = field(default_factory=lambda: Limit.of(None))
     structure: Given = field(default_factory=Given)
 
@@ -562,7 +564,7 @@ class _ReadOptions:
         """Read strings by what they mean, and take dates apart."""
         # Which are columns of the file was checked before those to be ignored were left out.
         wanted = {n: kind for n, kind in (self.kinds or {}).items() if n in table.columns}
-        table = with_date_parts(respelled(table, wanted, self.reading))
+        table = with_date_parts(without_marked(respelled(table, wanted, self.reading), self.own))
         derived = {n: kind for n, kind in (self.kinds or {}).items() if n in table.derived}
         return with_kinds(table, derived)
 
@@ -1012,7 +1014,7 @@ def column_notes(
 
 def _note_reading(notes: Remarks, name: str, group: str) -> None:
     if group == "date":
-        notes.add("holding dates, read as days", date_note(name))
+        notes.add("holding dates", date_note(name))
     if group == "time":
         notes.add(
             "holding times of day, read as hours",

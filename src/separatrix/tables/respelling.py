@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,12 @@ from separatrix.tables.categorical import Categorical
 from separatrix.tables.cell_parts import items
 from separatrix.tables.column_parts import part_names, with_parts
 from separatrix.tables.level_spellings import misspellings
-from separatrix.tables.quantities import clock_question, share_question, units_question
+from separatrix.tables.quantities import (
+    clock_question,
+    ranges_question,
+    share_question,
+    units_question,
+)
 from separatrix.tables.table import (
     Faults,
     Remarks,
@@ -47,6 +53,7 @@ from separatrix.tables.value_format import (
     is_code,
     is_in_digits,
 )
+from separatrix.tables.written_numbers import unsigned
 
 __all__ = ["Reading", "respelled"]
 
@@ -216,6 +223,12 @@ def _in_order(words: Sequence[str]) -> str:
     return " < ".join(words[:6]) + (" < ..." if len(words) > 6 else "")
 
 
+def _all_in_brackets(found: Found) -> bool:
+    """Whether brackets, which mean a negative number, are around all numbers of a column but 0."""
+    written = [text for text, number in found.numbers.items() if number]
+    return bool(written) and all("(" in text for text in written)
+
+
 def _renamed(column: Any, spelling: ValueFormat) -> Any:
     """Levels by the names that most of their like have."""
     if isinstance(column, Categorical):
@@ -348,7 +361,7 @@ class _Columns:
             # The AM of a time of day is no name of a month.
             if spelling.order in DATE_ORDERS and not _MONTH_NAME.search(found.example):
                 how += f", read {spelling.order}"
-            self.notes.add("holding dates, read as days", date_note(name, how))
+            self.notes.add("holding dates", date_note(name, how))
         elif spelling.parts:
             self._note_parts(name, found)
         elif spelling.kind == "ordered":
@@ -372,6 +385,16 @@ class _Columns:
                     example=quote(found.example),
                     number=number_text(spelling.number(found.example)),
                     category=Setting("kinds", (name, "category")),
+                ),
+            )
+        elif not found.plain and _all_in_brackets(found):
+            self.alerts.add(
+                "with all numbers in brackets, read as negative",
+                Message(
+                    "all_in_brackets",
+                    column=column,
+                    example=quote(found.example),
+                    number=number_text(spelling.number(found.example)),
                 ),
             )
         elif not found.plain:
@@ -496,6 +519,12 @@ class _Columns:
                     "that can be read in two ways", Message(f"question.{code}", **stated)
                 )
                 return
+        mark = reading.decimal or ("," if reading.comma else ".")
+        if text := ranges_question(counts, partial(unsigned, decimal=mark)):
+            self.alerts.add(
+                "of numbers and ranges",
+                Message("question.ranges", column=quote(name), text=quote(text)),
+            )
         if units := units_question(counts):
             self.alerts.add(
                 "in units that differ",

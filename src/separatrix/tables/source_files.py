@@ -38,6 +38,7 @@ from separatrix.tables.structure import Given, Shape
 from separatrix.tables.table import (
     BLANKS,
     NUMBER,
+    column_marks,
     is_marked,
     joined,
     mark_numbers,
@@ -578,12 +579,15 @@ class Part:
             columns = ["c"]
         chosen = []
         for k, mark in enumerate(marks):
-            one = self.values(frozenset({mark}))
+            own = {self.places[n] for n in self.names if column_marks(frozenset({mark}), n)}
+            value = mark.rpartition("=")[2].strip(BLANKS) if own else mark
+            one = self.values(frozenset({value}))
             found = []
-            for c in columns:
+            # Cells of very many columns are looked at together.
+            for c in columns if self.cells is not None or not own else [f"c{j}" for j in own]:
                 text = one.clean(c if self.is_csv else f"CAST({c} AS VARCHAR)")
                 found.append(f"coalesce({one.marked(text)}, false)")
-                if one.numbers and self.is_csv:
+                if one.numbers:
                     # With units, and by either decimal mark, as a column may be written.
                     bare = f"replace(regexp_replace({text}, '[^0-9.,eE+-]', '', 'g'), ',', '.')"
                     found.append(f"coalesce(TRY_CAST({bare} AS DOUBLE) IN ({one.numbers}), false)")

@@ -15,22 +15,20 @@ from separatrix._compiled.splitmix import mixed
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 from separatrix.tables.categorical import Categorical
-from separatrix.tables.column_encodings import (
-    Alert,
-    Category,
-    Number,
-    Settings,
-    Text,
-    Unusable,
-    all_words,
-    documents_of,
-    is_called_identifier,
-    is_constant,
-    may_count_rows,
-    moments,
+from separatrix.tables.category_encoding import Category
+from separatrix.tables.column_encoding import Alert, Settings, Unusable
+from separatrix.tables.column_moments import is_constant, moments
+from separatrix.tables.number_encoding import Number
+from separatrix.tables.placeholders import (
+    ColumnEnds,
+    Placeholders,
+    of_part,
+    of_parts,
+    read_as_missing,
 )
-from separatrix.tables.placeholders import ColumnEnds, Placeholders, of_parts, read_as_missing
+from separatrix.tables.row_names import is_called_identifier, may_count_rows
 from separatrix.tables.table import Table, missing_mask, not_finite, present, quote, text_counts
+from separatrix.tables.word_encoding import Text, all_words, documents_of
 
 __all__ = [
     "CategoryFacts",
@@ -390,7 +388,9 @@ class Numbers:
 
         found = []
         if usual and not known.get("overridden"):
-            found = of_parts([part.ends for part in self.parts], lambda away: spread(away).mean)
+            ends = [part.ends for part in self.parts]
+            found = of_parts(ends, lambda away: (spread(away).mean, spread(away).scale))
+            found = of_part(found) if known.get("derived") else found
         away = () if exact else read_as_missing(found)
         n_rows = self.n_missing + sum(part.ends.n for part in self.parts)
         codes = (code for part in self.parts for code in part.ends.codes)

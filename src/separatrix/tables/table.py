@@ -162,7 +162,7 @@ class Table:
             column, is_date = _column_from_memory(values, marks, name)
             if is_date:
                 dates.add(name)
-                notes.add("holding dates, read as days", date_note(name))
+                notes.add("holding dates", date_note(name))
             kept[name] = column
             found[name] = "number" if column.dtype != object else string_kind(column)
         table = cls(
@@ -468,9 +468,11 @@ def spelled_numbers(
     texts = np.ma.getdata(column)[there].tolist()
     known = {text: (spelled or spelled_number)(text) for text in set(texts)}
     numbers, strange = np.zeros(len(column)), np.zeros(len(column), dtype=bool)
-    found = [known[text] for text in texts]
-    numbers[there] = [0.0 if number is None else number for number in found]
-    strange[there] = [number is None for number in found]
+    lost = {text for text, number in known.items() if number is None}
+    if lost:
+        known.update(dict.fromkeys(lost, 0.0))
+        strange[there] = [text in lost for text in texts]
+    numbers[there] = [*map(known.__getitem__, texts)]
     return numbers, strange
 
 
@@ -549,16 +551,39 @@ def given_marks(missing: Iterable[str]) -> tuple[str, ...] | frozenset[str]:
 def missing_marks(missing: Iterable[str]) -> frozenset[str]:
     """The marks for missing values; numbers alone go with the usual marks, as they are no words.
 
-    A frozenset is complete, as this function returned it or a model file holds it.
+    ``COLUMN=VALUE`` is a mark of one column (:func:`column_marks`).  A frozenset is complete, as
+    this function returned it or a model file holds it.
     """
     missing = given_marks(missing)
     if isinstance(missing, frozenset):
         return missing | {""}
     marks = frozenset(str(mark).strip(BLANKS) for mark in missing)
-    if marks and all(mark_numbers(frozenset({mark})) for mark in marks):
+    if marks and all(mark_numbers(frozenset({mark.rpartition("=")[2]})) for mark in marks):
         marks |= frozenset(DEFAULT_MISSING)
     # An empty field is missing whatever the marks: CSV has no way to write anything else.
     return marks | {""}
+
+
+def column_marks(marks: frozenset[str], name: str) -> frozenset[str]:
+    """The marks of one column alone, such as 0 of ``weight=0``.
+
+    Examples
+    --------
+    >>> from separatrix.tables.table import column_marks
+    >>> column_marks(frozenset({"weight=0", "-999"}), "weight")
+    frozenset({'0'})
+    """
+    return _marks_by_column(marks).get(name, frozenset())
+
+
+@lru_cache(maxsize=64)
+def _marks_by_column(marks: frozenset[str]) -> dict[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for mark in marks:
+        column, equals, value = (part.strip(BLANKS) for part in mark.rpartition("="))
+        if equals and column:
+            found[column] = found.get(column, frozenset()) | {value}
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -581,21 +606,33 @@ def without_marked(table: Table, marks: frozenset[str]) -> Table:
     numbers = mark_numbers(marks)
     columns = dict(table.columns)
     for name, column in columns.items():
-        if not numbers or column.dtype != np.float64 or name in table.dates:
+        own = column_marks(marks, name)
+        away = (*numbers, *mark_numbers(own)) if own else numbers
+        if not away or name in table.dates:
             continue
-        found = np.isin(np.ma.getdata(column), numbers) & ~missing_mask(column)
+        if column.dtype == np.float64:
+            found = np.isin(np.ma.getdata(column), away)
+        elif own and column.dtype == object:
+            texts = text_counts(column)
+            found = np.isin(np.ma.getdata(column), [t for t in texts if is_marked(t, own)])
+        else:
+            continue
+        found &= ~missing_mask(column)
         if found.any():
             columns[name] = masked(np.ma.getdata(column), found | missing_mask(column))
-    return replace(table, columns=columns) if numbers else table
+    return replace(table, columns=columns)
 
 
 def met_marks(columns: Mapping[str, Any], marks: Iterable[str]) -> set[str]:
     """Which of some marks are a cell of columns in memory."""
     met: set[str] = set()
-    for values in columns.values():
+    for name, values in columns.items():
         cells = np.ma.getdata(values).tolist() if isinstance(values, np.ndarray) else values
         texts = {label_text(cell).strip(BLANKS) for cell in set(cells) if cell is not None}
-        met |= {mark for mark in marks if any(is_marked(t, frozenset({mark})) for t in texts)}
+        for mark in marks:
+            one = frozenset({mark})
+            own = one | column_marks(one, str(name))
+            met |= {mark} if any(is_marked(text, own) for text in texts) else set()
     return met
 
 
@@ -733,8 +770,8 @@ def unknown_columns(names: Sequence[str]) -> str:
 
 def date_note(name: str, how: str = "") -> str:
     return (
-        f"column {quote(name)} holds dates{how}: read as days since 1970-01-01 (UTC), with columns "
-        "of its month, weekday and hour"
+        f"column {quote(name)} holds dates{how}: encoded as a trend in time (UTC), months, "
+        "weekdays and hours, as far as these vary"
     )
 
 

@@ -323,7 +323,9 @@ class ValueFormat:
         """The number of an amount in the column of its currency, NaN in others."""
         if amount is None or amount[0] not in self.words:
             return None
-        return tuple(amount[1] if amount[0] == word else math.nan for word in self.words)
+        own = [math.nan] * len(self.words)
+        own[self.words.index(amount[0])] = amount[1]
+        return tuple(own)
 
     def state(self) -> dict[str, Any]:
         """Whatever differs from the usual, for a file."""

@@ -48,6 +48,11 @@ NUMBER = re.compile(
 )
 LIMITS, FOOTNOTES = "<>≤≥", "*†‡"
 MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "mn": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9}
+# As most numbers with groups of digits have them, by the decimal mark.
+_GROUPED = {
+    ".": re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+"),
+    ",": re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+"),
+}
 # Marks between groups of digits, by the decimal mark.
 _GROUPS = {".": ",'’\u00a0\u202f\u2009 ", ",": ".'’\u00a0\u202f\u2009 "}
 
@@ -119,11 +124,14 @@ SAME_CURRENCY = {
 def unsigned(body: str, decimal: str) -> float | None:
     """The number that digits and marks spell under a decimal mark, or None."""
     whole, point, fraction = body.partition(decimal)
+    plain = fraction.isascii() and fraction.isdigit()
     if whole.isdigit() and (whole[0] != "0" or len(whole) == 1):  # as in most texts
         if not point:
             return float(whole)
-        if fraction.isascii() and fraction.isdigit():
+        if plain:
             return float(f"{whole}.{fraction}")
+    elif (plain or not fraction) and _GROUPED[decimal].fullmatch(whole):
+        return float(f"{whole.replace(_GROUPS[decimal][0], '')}.{fraction}")
     if (point and not fraction.isascii()) or (fraction and not fraction.isdigit()):
         return None
     marks = set() if whole.isdigit() else {mark for mark in whole if not mark.isdigit()}

@@ -314,6 +314,21 @@ def test_what_is_missing_for_one_class_gives_it_away(run, export):
     assert accuracy(ran, "without") < 0.8 < accuracy(ran, "held out")
 
 
+def test_a_weekday_that_gives_the_target_away_is_a_column_of_dates(run, export):
+    rng = np.random.default_rng(12)
+    weeks, closed = rng.integers(0, 50, 400), rng.uniform(size=400) < 0.4
+    days = np.datetime64("2024-01-01") + 7 * weeks + np.where(closed, 5, rng.integers(0, 5, 400))
+    columns = {
+        "sales": rng.normal(size=400) - closed,
+        "day": days.astype(str),
+        "closed": np.where(closed, "yes", "no"),
+    }
+    ran = run("fit", export("shop.csv", columns), "--target", "closed")
+    assert "'day (weekday)=Sat'" in ran.err and "together with others" not in ran.err
+    assert ran.line("without").endswith("(without 'day'; --ignore day)")
+    assert accuracy(ran, "without") < 0.8 < accuracy(ran, "held out")
+
+
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
 def test_a_quantity_in_any_unit_is_given_away(unit):
     rng = np.random.default_rng(8)
@@ -337,6 +352,38 @@ def test_a_price_in_another_currency(run, export):
     ran = run("fit", export("flats.csv", columns), "--target", "price", "-o", "a.separatrix")
     assert "column 'price_usd' alone predicts held-out rows with R^2 0.99" in ran.err
     assert 0.4 < float(ran.line("without").split()[1]) < 0.9 < accuracy(ran, "held out")
+
+
+def test_a_deposit_that_is_not_always_known_gives_the_rent_away(run, export):
+    rng = np.random.default_rng(12)
+    n = 900
+    area = rng.normal(75.0, 20.0, n)
+    rent = 12.0 * area + rng.normal(0.0, 90.0, n)
+    known = rng.uniform(size=n) < 0.8
+    deposit = np.where(known, (3.0 * rent / 50.0).round() * 50.0, np.nan)
+    noise = np.where(known, rng.normal(size=n), np.nan)
+    columns = {
+        "area": area,
+        "deposit": ["" if np.isnan(one) else one for one in deposit],
+        "noise": ["" if np.isnan(one) else one for one in noise],
+        "rent": rent,
+    }
+    ran = run("fit", export("rents.csv", columns), "--target", "rent", "-o", "a.separatrix")
+    assert "column 'deposit' alone predicts held-out rows with R^2 0.99" in ran.err
+    # What predicts well without being a copy is no leak, and neither is what is only missing.
+    assert "'area'" not in ran.err and "'noise'" not in ran.err
+    assert ran.line("without").endswith("--ignore deposit)")
+
+
+def test_one_good_predictor_is_no_leak(run, export):
+    rng = np.random.default_rng(13)
+    n = 700
+    income, balance = rng.normal(size=n), rng.normal(size=n)
+    bad = rng.uniform(size=n) < 1.0 / (1.0 + np.exp(3.2 * income + 1.9 * balance))
+    columns = {"income": income, "balance": balance, "bad": np.where(bad, "yes", "no")}
+    ran = run("fit", export("bank.csv", columns), "--target", "bad", "-o", "a.separatrix")
+    assert 0.9 < float(ran.line("held out").split("ROC AUC")[1].split()[0]) < 0.95
+    assert "gives the target away" not in ran.err
 
 
 # --- alerts, signs ------------------------------------------------------------------------------

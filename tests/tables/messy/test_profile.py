@@ -203,6 +203,45 @@ def test_the_facts_of_an_export_are_those_of_the_table_cleaned_by_hand(ran, expo
     assert columns["Saldo"]["n_distinct"] == len(set(clean))
 
 
+def test_a_table_in_which_nothing_moves_has_no_column_that_does():
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        n = 120
+        days = np.datetime64("2023-01-01") + rng.integers(0, 600, n)
+        table = Table.from_columns(
+            {
+                "day": days,
+                "children": rng.integers(0, 4, n).astype(float),
+                "amount": rng.gamma(2.0, 50.0, n),
+                "office": np.array(["Köln", "Bonn", "Ulm"])[rng.integers(0, 3, n)].tolist(),
+            }
+        )
+        found = diagnose(table, profile=True)
+        assert found.profile.time == "day" and not found.profile.drift, seed
+
+
+def test_rows_whose_texts_differ_are_equal_in_their_features_alone(ran):
+    document, _, found = document_of(ran, "調査.csv", "--target", "地域")
+    assert document["profile"]["duplicates"]["n"] == 0
+    assert "of another label in every feature: " in found["contradictory_rows"]["what"]
+    assert "repeat an earlier row in every feature" in found["duplicate_rows"]["what"]
+
+
+def test_what_is_shown_of_values(ran, run, tmp_path):
+    _, columns, _ = document_of(ran, "boutique.csv", "--target", "prix TTC")
+    assert columns["prix HT"]["read_as"] == "numbers, written with a decimal comma"
+    # Names that occur once each have no bars and no levels; file names keep their letters.
+    lines = ["Name;Jahr;Anteil;y"]
+    lines += [f"N{i:03d};{1950 + i % 70};{i % 50} %;{'ja' if i % 3 else 'nein'}" for i in range(90)]
+    (tmp_path / "export.csv").write_text("Auszug\n\n" + "\n".join(lines) + "\n")
+    code, _, _ = run("diagnose", "export.csv", "--target", "y", "--report", "page.html")
+    assert code == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "<li>export.csv: the header is line 3" in page and "Export.csv" not in page
+    assert "N000" not in page and "decimal comma" not in page
+    assert '<span class="whole">1950</span>' in page
+
+
 def test_a_quantity(ran):
     document, columns, found = document_of(ran, "boutique.csv", "--target", "prix TTC")
     assert document["quantity"] is True
@@ -235,7 +274,9 @@ def test_sensors_that_were_exported_twice(ran):
     profile = document["profile"]
     assert profile["duplicates"]["n"] == 20
     assert profile["duplicates"]["rows"][0] == [281, 301]
-    assert found["duplicate_rows"]["what"].endswith("20 rows (6.2 %) repeat an earlier row")
+    assert found["duplicate_rows"]["what"].endswith(
+        "20 rows (6.2 %) repeat an earlier row in every feature"
+    )
     assert found["moves_with_time"]["where"]["columns"] == ["temperature"]
     assert columns["stuck"]["alerts"] == columns["fault"]["alerts"] == ["constant"]
     moves = profile["drift"][0]

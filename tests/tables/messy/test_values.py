@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from separatrix.exceptions import DataError, ModelFileError
+from separatrix.geometry.diagnosis.diagnosis import diagnose_table
+from separatrix.geometry.diagnosis.tabular import prepared_table
 from separatrix.persistence.model_file import load_model
 from separatrix.scale import scan
 from separatrix.tables import Encoder, read_table, take_target
@@ -190,6 +192,17 @@ def test_an_export_is_read_in_passes_and_by_a_stored_encoding_as_in_memory(offic
         Encoder.from_state({**meta, "version": 99}, arrays)
 
 
+def test_the_parts_of_a_date_that_some_rows_lack_are_one_hot_columns(tmp_path):
+    rng = np.random.default_rng(5)
+    messy, _, score, _, how = german_clinic(rng)
+    path = written(tmp_path / "messy.csv", {**messy, "y": labels(rng, score)}, **how)
+    found = diagnose_table(prepared_table(read_table(path, target="y"), "y"))
+    (one_hot,) = (finding for finding in found if finding.code == "one_hot")
+    # Months and weekdays share the feature of the rows without a date.
+    assert sum("impfung=(missing)" in group for group in one_hot.where["groups"]) == 2
+    assert "collinear" not in {finding.code for finding in found}
+
+
 def dense(matrix):
     return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
 
@@ -328,6 +341,9 @@ def test_a_target_of_one_label_or_none_is_asked_about(mark, run, tmp_path):
         ([f"{k % 12}:{k % 60:02d}" for k in range(40)], "minutes and seconds", 3660.0),
         ([f"{110 + k}/{70 + k % 9}" for k in range(40)], "pairs of numbers", None),
         ([f"{k} kg" if k % 2 else f"{k} Stk" for k in range(40)], "'Stk', 'kg'", None),
+        ([f"{k}" if k % 2 else f"{k}-{k + 10}" for k in range(20, 60)], "as '20-30', and", None),
+        (["20", "20-30", "from 25", "35"] * 10, "numbers and ranges such as '20-30'", None),
+        ([f"${k}-${k + 9}" if k % 9 else f"from ${k}" for k in range(90)], "and ranges", None),
     ],
 )
 def test_two_readings_are_named_and_neither_is_taken(texts, words, number, tmp_path):
@@ -349,11 +365,26 @@ def test_what_is_no_quantity_stays_as_it_is(tmp_path):
         "month": ["2020-01", "2020-02", "2021-01"] * 12,
         "person": ["Doe, Jane", "Roe, Max", "Poe, Edgar"] * 12,
         "accents": ["pêche", "péché", "poire"] * 12,
+        "phone": [f"555-{1000 + 37 * k}" for k in range(36)],
+        "part": [f"{k * 7919 % 97}-{k * 104729 % 89}" for k in range(36)],
     }
     table = read_table(written(tmp_path / "a.csv", columns))
     assert set(table.kinds.values()) == {"category"}
     assert not table.spellings
     assert not table.alerts
+
+
+def test_numbers_that_are_all_in_brackets_are_named(tmp_path):
+    losses = [f"({1 + k},{k:03d})" if k % 5 else "0" for k in range(100, 140)]
+    balances = [text.strip("()") if k % 3 else text for k, text in enumerate(losses)]
+    path = written(tmp_path / "a.csv", {"loss": losses, "balance": balances})
+    table = read_table(path, decimal=".")
+    (alert,) = table.alerts
+    assert alert.startswith(
+        "column 'loss': all numbers are in brackets, and so are read as negative"
+    )
+    assert "'(102,101)' as -102101" in alert
+    assert table.columns["loss"].max() == 0.0 and table.columns["balance"].max() > 0.0
 
 
 def test_a_few_cells_in_no_known_unit_are_named(tmp_path):

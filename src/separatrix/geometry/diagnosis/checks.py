@@ -101,6 +101,16 @@ class Examined:
     value_text: Callable[[int, float], str] | None = None
     """A value of a column in its units."""
 
+    @property
+    def encoded(self) -> bool:
+        """Whether the columns are features of a table, which may say less than it does."""
+        return self.value_text is not None
+
+    @property
+    def part(self) -> str:
+        """What the columns are called where rows are said to be equal."""
+        return "feature" if self.encoded else "column"
+
     @cached_property
     def table(self) -> Columns:
         return columns_of(self.points.design)
@@ -348,6 +358,7 @@ def _rows(data: Examined) -> Iterator[Finding]:
             "note",
             {"count": int(n_copies)},
             share=n_copies / table.n,
+            seen=f" in every {data.part}" if data.encoded else "",
             alike=alike[data.target],
         )
     if data.sparse or table.d >= _FEW_COLUMNS:
@@ -395,6 +406,7 @@ def _contradictions(data: Examined, group: np.ndarray) -> Iterator[Finding]:
             "least_mistakes": forced,
         },
         share=share,
+        part=data.part,
         shown="; ".join(
             " and ".join(f"{data.row(i)} ({data.label(codes[i])})" for i in pair)
             for pair in pairs[:3]
@@ -649,7 +661,8 @@ def _is_one_hot(data: Examined, relation: Relation) -> bool:
         return False
     signs = np.array(relation.coefficients)
     if data.intercept:
-        return bool((signs == 1.0).all() and relation.constant == 1.0)
+        # Twice negated it is the same relation.
+        return abs(relation.constant) == 1.0 and bool((signs == relation.constant).all())
     if relation.constant != 0.0 or not (np.abs(signs) == 1.0).all():
         return False
     # Without an intercept two groups have the same sum; it is 1 if they are one-hot.

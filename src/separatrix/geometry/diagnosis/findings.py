@@ -136,7 +136,7 @@ _WORDINGS: dict[str, tuple[str, str, str]] = {
         "subtract the mean (or the smallest value){before}",
     ),
     "duplicate_rows": (
-        "{count:row} ({share:percent}) {count:repeats|repeat} an earlier row{alike}",
+        "{count:row} ({share:percent}) {count:repeats|repeat} an earlier row{seen}{alike}",
         "copies on both sides of a split make the scores on held-out rows too optimistic",
         "leave them out, or split so that copies stay together",
     ),
@@ -146,7 +146,7 @@ _WORDINGS: dict[str, tuple[str, str, str]] = {
         "find out why (texts without known words, missing values), or leave them out",
     ),
     "contradictory_rows": (
-        "{count:row} {count:equals|equal} a row of another label in every column: such as rows "
+        "{count:row} {count:equals|equal} a row of another label in every {part}: such as rows "
         "{shown}",
         "every model predicts at least {least_mistakes:row} ({share:percent}) wrong, and no plane "
         "separates the classes",

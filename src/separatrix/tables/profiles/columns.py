@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.messages import counted, join, percent
-from separatrix.tables.categorical import Categorical, first_appearance
+from separatrix.tables.categorical import first_appearance
 from separatrix.tables.placeholders import Placeholders, missing_cells
 from separatrix.tables.profiles.records import Bin, ColumnProfile
 from separatrix.tables.profiles.values import value_text
@@ -30,6 +30,8 @@ _TAIL, _FAR = 0.01, 4.0
 # Shares of the rows from which a column gets an alert.
 _MOSTLY, _MANY_MISSING = 0.98, 0.5
 _SKEWED = 3.0
+# So many whole numbers that are all different may be names.
+_NAMING = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,6 +273,9 @@ def _alerts(column: Column, n: int, lost: int, numbers: dict[str, Any]) -> list[
         found.append(f"one value in {percent(top / (n - lost))} of the rows")
     if column.kind == "category" and n - lost >= 20 and 2 * column.n_distinct > n - lost:
         found.append("mostly different levels")
+    different = column.kind == "number" and column.n_distinct == n - lost >= _NAMING
+    if different and not (column.counted[0] % 1.0).any():
+        found.append("another whole number in every row")
     if column.kind == "number" and abs(numbers.get("skewness", 0.0)) >= _SKEWED:
         found.append("long tail " + ("above" if numbers["skewness"] > 0 else "below"))
     return found
@@ -347,11 +352,7 @@ def _read_as(table: Table, column: Column) -> str:
         return f"{_NOUNS[column.kind]}, as requested"
     spelling = table.spellings.get(name)
     if spelling is not None:
-        return spelling.contents or f"{_NOUNS[column.kind]}, {_spelled(spelling)}"
-    if column.kind == "category":
-        column_of = table.columns[name]
-        words = "words" if isinstance(column_of, Categorical) else "short texts"
-        return f"levels: {words} that are not numbers"
+        return spelling.contents or f"{_NOUNS[column.kind]}, {_spelled(spelling, column)}"
     return _AS_THEY_ARE[column.kind]
 
 
@@ -360,6 +361,7 @@ _AS_THEY_ARE = {
     "number": "numbers: every cell is one",
     "truth": "truth values, 1 for true and 0 for false",
     "date": "dates, as days since 1970-01-01",
+    "category": "levels: words that are not numbers",
     "text": "text: several words a cell, most cells different",
 }
 _NOUNS = {
@@ -371,7 +373,7 @@ _NOUNS = {
 }
 
 
-def _spelled(spelling: Any) -> str:
+def _spelled(spelling: Any, column: Column) -> str:
     """How the values of a column are written, in words."""
     if spelling.kind == "date":
         return f"written {spelling.order}"
@@ -384,6 +386,7 @@ def _spelled(spelling: Any) -> str:
     if spelling.kind == "levels":
         return "of which some are spelled in several ways"
     parts = [f"with {quote(spelling.unit)}"] if spelling.unit else []
-    parts += ["with a decimal comma"] if spelling.decimal == "," else []
+    broken = bool((column.values[~column.gone] % 1.0).any())
+    parts += ["with a decimal comma"] if spelling.decimal == "," and broken else []
     parts += ["with magnitudes such as k and M"] if spelling.magnitudes else []
     return f"written {join(parts)}" if parts else "written with marks between digits"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -320,15 +321,28 @@ def _drift(own: Mapping[str, Column], time: str, goal: Target | None) -> list[Dr
             continue
         column = _goal_column(one, goal).take(rows)
         measure, value = _dependence(periods, column)
-        if value >= _MOVES:
+        if value >= max(_MOVES, _of_chance(column)):
             found.append(Drift(name, measure, value, *_ends(column, period)))
         lost = one.gone[rows]
         if 0 < lost.sum() < len(rows):
-            measure, value = _dependence(periods, _whether_missing(lost))
-            if value >= _MOVES:
+            whether = _whether_missing(lost)
+            measure, value = _dependence(periods, whether)
+            if value >= max(_MOVES, _of_chance(whether)):
                 share = [float(lost[period == k].mean()) for k in (0, period.max())]
                 found.append(Drift(name, measure, value, "share of missing cells", *share))
     return sorted(found, key=lambda one: -one.value)
+
+
+def _of_chance(column: Column) -> float:
+    """The strength that a column which does not move has in one of some thousand tables at most.
+
+    The square of a strength, times the rows, is a chi-squared variable that is brought to mean 0;
+    this is five of its standard deviations.
+    """
+    n = int((~column.gone).sum())
+    further = 1 if column.numeric else max(1, min(column.n_distinct, _PERIODS) - 1)
+    degrees = (_PERIODS - 1) * further
+    return math.sqrt(5.0 * math.sqrt(2.0 * degrees) / (max(1, n) * further))
 
 
 def _ends(column: Column, period: np.ndarray) -> tuple[str, float, float]:

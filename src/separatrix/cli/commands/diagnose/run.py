@@ -156,6 +156,9 @@ def _values(one: ColumnProfile, n: int) -> str:
         return ends[0] if ends[0] == ends[1] else " to ".join(ends)
     if one.kind == "text" or not one.levels:
         return ""
-    shown = [f"{short(level, 12)} {percent(count / n)}" for level, count in one.levels[:2]]
+    shown = [
+        f"{short(level, 12)} {percent(count / n)}" if one.levels[0][1] > 1 else short(level, 12)
+        for level, count in one.levels[:2]
+    ]
     more = one.n_distinct - len(shown)
     return ", ".join([*shown, *([f"{more:,} more"] if more else [])])

@@ -33,8 +33,9 @@ from separatrix.tables.table import quote
 __all__ = ["other_scores"]
 
 _TOL = 1e-4
-# The score from which on columns are searched for leaks.
-_HIGH = 0.9
+# The scores from which on columns are searched that give the target away alone, and together with
+# others: the one good predictor of a table is none of the latter.
+_HIGH, _TOO_HIGH = 0.9, 0.95
 # Fits without one column, and columns that are found so.
 _TRIED, _ROUNDS = 3, 4
 # Where there are twice as many rows, so many of them tell first that a column is no leak.
@@ -271,10 +272,14 @@ def _leaks(
     known = every.rows.alerted_leaks()
     suspects = [name for name in columns if name in known and name not in groups]
     if rows.options.test is None:
-        fitted = rows.numbers
-        held = np.setdiff1d(np.arange(len(rows.target.y)), fitted)
+        fitted, held = rows.numbers, np.ones(len(rows.target.y), dtype=bool)
+        held[fitted] = False
         single = single_scores(
-            rows.target.features, rows.target.y, fitted, held, quantity=rows.quantity
+            rows.target.features,
+            rows.target.y,
+            fitted,
+            np.flatnonzero(held),
+            quantity=rows.quantity,
         )
         for name in columns:
             if name not in (*suspects, *groups) and single.get(name, 0.0) > TELLING:
@@ -295,7 +300,7 @@ def _leaks(
     if suspects:
         now = again.without(suspects)
     for _ in range(_ROUNDS):
-        if now is None or main_score(now.scores) < _HIGH or len(columns) - len(suspects) < 2:
+        if now is None or main_score(now.scores) < _TOO_HIGH or len(columns) - len(suspects) < 2:
             break
         passed = [*suspects, *groups]
         one = _together(again, now, passed)

@@ -34,6 +34,7 @@ from separatrix.messages import counted, join, percent, quoted
 from separatrix.models.registry import OFFERS
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
+from separatrix.tables.column_parts import source_of
 from separatrix.tables.roles import take_roles
 from separatrix.tables.table import LevelMatch, label_text, missing_marks, quote
 
@@ -278,10 +279,11 @@ class SplitRows(ABC):
 
     def alerted_leaks(self) -> set[str]:
         """The columns of which an alert says that they give the target away."""
-        source = dict(zip(self.encoder.feature_names_, self.encoder.columns_, strict=True))
+        # A part of a date stands for the date.
+        source = dict(zip(self.encoder.feature_names_, self.sources, strict=True))
         found = [*alerts_as_findings(self.encoder), *self.findings]
         return {
-            source.get(name) or name
+            source.get(name) or source_of(name, self.encoder.spellings_) or name
             for one in found
             if one.code in ("gives_label_away", "nearly_gives_label_away")
             for name in one.where.get("columns", ())

@@ -1,0 +1,85 @@
+"""What the encodings of columns have in common: their settings, their faults, how they are stored.
+
+One kind of column is a class: :class:`~separatrix.tables.number_encoding.Number`,
+:class:`~separatrix.tables.category_encoding.Category`,
+:class:`~separatrix.tables.word_encoding.Text`, :class:`~separatrix.tables.curves.Curve`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from separatrix.exceptions import ModelFileError
+from separatrix.tables.cells import Column
+from separatrix.tables.features import Feature
+
+__all__ = ["Alert", "Arrays", "ColumnOf", "Encoding", "Entries", "Settings", "Unusable", "damaged"]
+
+ColumnOf = Callable[[str], Column]
+"""What a column of an encoding is of the cells of a row, by its name."""
+
+Alert = Callable[..., None]
+"""Called with what sort of alert it is in a few words, the sentence, and the columns."""
+
+# How columns are stored: a plain dictionary each, and arrays by name.
+Entries = list[dict[str, Any]]
+Arrays = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of an :class:`Encoder`."""
+
+    text: dict[str, Any]
+    min_frequency: int | None
+    standardise: bool
+    reference: bool
+
+    @property
+    def exact(self) -> bool:
+        """Whether numbers are left exactly as the table has them."""
+        return not self.standardise and not self.reference
+
+
+class Unusable(Exception):
+    """A column gives no feature: what sort of column it is, and why."""
+
+    def __init__(self, sort: str, why: str):
+        super().__init__(why)
+        self.sort, self.why = sort, why
+
+
+class Encoding:
+    """What every kind has: ``encode``, ``store``, ``load``, and names of features."""
+
+    kind: str
+    noun: tuple[str, str]
+    name: Any
+    with_date = False
+    """Whether it is a part of a date that has features, which says where cells are missing."""
+
+    @property
+    @abstractmethod
+    def feature_names(self) -> list[str]: ...
+
+    @property
+    def n_features(self) -> int:
+        return len(self.feature_names)
+
+    @abstractmethod
+    def features(self, column_of: ColumnOf, settings: Settings) -> Sequence[Feature]:
+        """What ``encode`` computes of the cells of a row, one feature after the other."""
+
+    def value_text(self, feature: int, value: float, settings: Settings) -> str:
+        """A value of one of the features in the units of the column."""
+        return f"{value:.6g}"
+
+    def require_sound(self) -> None:
+        """Raise ModelFileError unless this can have been fitted."""
+
+
+def damaged(what: object) -> ModelFileError:
+    return ModelFileError(f"the stored encoding is damaged: {what}")
