@@ -118,9 +118,14 @@ class Reference:
             return taken(rows, np.flatnonzero(kept).tolist())
         return rows
 
+    def special(self, seed: int = 0) -> Rows:
+        """Typical rows, and rows with one special cell each, of which the model refuses none."""
+        padded = self.predicted is not None
+        return self.readable(special_rows(self.program, seed=seed, padded=padded))
+
     def hostile(self) -> Rows:
         """Rows that are hard to compute, of which the model refuses none."""
-        plain = self.readable(special_rows(self.program))
+        plain = self.special()
         if self.program.prediction.label is None:
             return plain
         beside = rows_beside_boundaries(self.program, plain, lambda rows: self.answers(rows).labels)
