@@ -412,7 +412,8 @@ def test_tables_columns_and_queries(dialect):
     query = "SELECT x * 2 AS x FROM data WHERE id = 1"
     assert [float(row[-1]) for row in answers(dialect, rows, table=query)] == [8.5]
     named = [own.replace("data", '"my data"') for own in rows]
-    assert len(answers(dialect, named, table="my data")) == 2
+    for table in ("my data", '"my data"', '(SELECT * FROM "my data")'):
+        assert len(answers(dialect, named, table=table)) == 2
     clash = filled(dialect, "DOUBLE PRECISION", "1.0", name='"prediction"')
     program, own = small(Cell("prediction"))
     text = printed(program, NAMED, own, dialect=dialect)
