@@ -14,12 +14,12 @@ from sklearn.base import is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 import separatrix
-from separatrix import export
+from separatrix import LogisticRegression, export
 from separatrix.cli import main
 from separatrix.exports import engines
 from separatrix.exports.artefacts import Answers
-from separatrix.exports.export import LANGUAGES
-from separatrix.exports.proof import worst_share
+from separatrix.exports.export import LANGUAGES, _Source
+from separatrix.exports.proof import prove, sample_of, worst_share
 from separatrix.exports.sql import statements
 
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -200,6 +200,24 @@ def test_a_weight_that_was_altered_fails_the_proof_of_the_file(target, monkeypat
     own = used[0].own_proof(made.content)
     assert own <= 1.0
     assert used[0].own_proof(altered(made.content, model)) > 1000.0
+
+
+@pytest.mark.parametrize(
+    ("language", "own", "other"),
+    [("python", "[10, 20]", "[20, 10]"), ("js", "[10, 20]", "[20, 10]")],
+)
+def test_classes_in_another_order_are_wrong(language, own, other):
+    (engine,) = engines.of_language(language)
+    if engine.version() is None:
+        pytest.skip(f"{engine.name} is not installed")
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    source = _Source.of(LogisticRegression().fit(X, [10, 10, 20, 20]), None)
+    reference = source.reference()
+    sample = sample_of(reference, reference.hostile())
+    text = export(source.model, language).content
+    assert text.count(own) == 1
+    assert prove(engine, "", text, reference.program, sample).ok
+    assert prove(engine, "", text.replace(own, other), reference.program, sample).wrong > 100
 
 
 def test_numbers_are_shares_of_their_bounds():

@@ -163,7 +163,14 @@ class _Interpreter(_Process):
         columns = [
             [cell.column, cell.kind, [*map(_spelled, rows[cell.column])]] for cell in program.cells
         ]
-        (folder / "rows.json").write_text(json.dumps([columns, _width(program)]), "utf-8")
+        # Whole numbers as texts where JavaScript has them as such: floats would round them.
+        classes = [
+            one
+            if isinstance(one, float) or (isinstance(one, int) and abs(one) <= 2**53)
+            else str(one)
+            for one in program.prediction.classes
+        ]
+        (folder / "rows.json").write_text(json.dumps([columns, _width(program), classes]), "utf-8")
         return self._script(folder, text, filled(f"driver{self.suffix}"))
 
     def _proving(self, folder: Path, text: str) -> list[str]:
