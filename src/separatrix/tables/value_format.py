@@ -263,10 +263,9 @@ class ValueFormat:
 
     def _amount(self, written: Written) -> tuple[str, float] | None:
         unit, magnitude = split_magnitude(written.unit) if self.magnitudes else (written.unit, "")
-        value = unsigned(written.body, self.decimal)
+        value = unsigned(written.body, self.decimal, written.exponent)
         if value is None:
             return None
-        value = float(f"{value!r}{written.exponent}") if written.exponent else value
         return SAME_CURRENCY.get(unit, unit), written.sign * value * MAGNITUDES.get(magnitude, 1.0)
 
     def _numeral(self, body: str) -> float | None:

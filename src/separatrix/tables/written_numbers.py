@@ -40,8 +40,8 @@ NUMBER = re.compile(
     (?P<within>\()?\s*
     (?P<inner>[+{MINUS}])?\s*
     (?P<body>[0-9][0-9.,'’\u00a0\u202f\u2009 ]*|[.,][0-9]+)
-    (?P<exponent>[eE][+-]?\d{{1,3}})?
-    \s*(?P<after>%|‰|°\ ?[CFK]?|{_CURRENCY}|[^\W\d_]{{1,7}}[²³]?(?:/[^\W\d_]{{1,5}}[²³]?)?)?
+    (?P<exponent>[eE][+-]?[0-9]{{1,3}})?
+    \s*(?P<after>%|‰|°(?:\ ?[CFK])?|{_CURRENCY}|[^\W\d_]{{1,7}}[²³]?(?:/[^\W\d_]{{1,5}}[²³]?)?)?
     \s*(?P<trailing>[{MINUS}])?\s*(?P<close>\))?\s*(?P<outer>%)?
     \s*(?P<footnote>[*†‡]{{1,3}})?""",
     re.VERBOSE,
@@ -121,17 +121,17 @@ SAME_CURRENCY = {
 }
 
 
-def unsigned(body: str, decimal: str) -> float | None:
+def unsigned(body: str, decimal: str, exponent: str = "") -> float | None:
     """The number that digits and marks spell under a decimal mark, or None."""
     whole, point, fraction = body.partition(decimal)
     plain = fraction.isascii() and fraction.isdigit()
     if whole.isdigit() and (whole[0] != "0" or len(whole) == 1):  # as in most texts
         if not point:
-            return float(whole)
+            return float(whole + exponent)
         if plain:
-            return float(f"{whole}.{fraction}")
+            return float(f"{whole}.{fraction}{exponent}")
     elif (plain or not fraction) and _GROUPED[decimal].fullmatch(whole):
-        return float(f"{whole.replace(_GROUPS[decimal][0], '')}.{fraction}")
+        return float(f"{whole.replace(_GROUPS[decimal][0], '')}.{fraction}{exponent}")
     if (point and not fraction.isascii()) or (fraction and not fraction.isdigit()):
         return None
     marks = set() if whole.isdigit() else {mark for mark in whole if not mark.isdigit()}
@@ -156,4 +156,4 @@ def unsigned(body: str, decimal: str) -> float | None:
         return None
     if not digits and not fraction:
         return None
-    return float(f"{digits or '0'}.{fraction or '0'}")
+    return float(f"{digits or '0'}.{fraction or '0'}{exponent}")
