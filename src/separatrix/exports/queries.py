@@ -87,7 +87,12 @@ class Query:
         lines += [f"source.{quoted(name)} AS kept_{k}" for k, name in enumerate(kept, 1)]
         kinds = {"number": dialect.number, "text": dialect.text, "date": dialect.date}
         for cell, name in self._cells.items():
-            lines.append(f"{kinds[cell.kind].format(f'source.{quoted(cell.column)}')} AS {name}")
+            column, form = f"source.{quoted(cell.column)}", kinds.get(cell.kind, dialect.parsed)
+            own: list[str] = []
+            if isinstance(cell, features.Parsed):
+                patterns = (cell.whole, cell.never, cell.negative, cell.marks)
+                own = [*map(dialect.pattern, patterns), dialect.string(cell.decimal)]
+            lines.append(f"{form.format(column, *own)} AS {name}")
         self.last = self.part("cells", lines or ["1 AS one"], f"{source} AS source")
 
     # --- stages -------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import numpy as np
 from separatrix.exports.artefacts import Heading, Sample, Unprintable
 from separatrix.exports.dialects import DIALECTS, Dialect, plain_line
 from separatrix.exports.queries import Query
-from separatrix.expressions.features import Cell, Program
+from separatrix.expressions.features import Cell, Parsed, Program
 
 __all__ = ["printed", "statements"]
 
@@ -251,6 +251,8 @@ def _proof(program: Program, sample: Sample, dialect: Dialect) -> str:
 
 
 def _cell(dialect: Dialect, cell: Cell, value: Any) -> str:
-    if cell.kind == "text":
+    if isinstance(cell, Parsed):
+        value = cell.spelled(value)
+    if cell.kind == "text" or isinstance(cell, Parsed):
         return f"CAST(NULL AS {dialect.texts})" if value is None else dialect.string(value)
     return dialect.moment(value) if cell.kind == "date" else dialect.float64(value)

@@ -2,8 +2,9 @@
 
 A caller gives numbers, texts and dates. How the texts of a file were read as numbers is known here
 as far as other languages can do it: levels in their order, truth words and levels that are spelled
-in several ways are compared as texts; amounts, durations, shares, lists and coordinates are given
-as the numbers that they were read as.
+in several ways are compared as texts; numbers with marks, signs and one unit are read by regular
+expressions, where the language has them; durations, shares, amounts with magnitudes, lists and
+coordinates are given as the numbers that they were read as.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from separatrix.tables.features import (
     IsLevel,
     IsMissing,
     Number,
+    Parsed,
     Where,
 )
 from separatrix.tables.table import LevelMatch, number_text, quote, spelled_number
@@ -117,7 +119,7 @@ def divided(number: Number, value: float) -> Number:
 
 
 def column_of(
-    name: str, kind: str, *, dates: Mapping[str, bool], encoder: Any
+    name: str, kind: str, *, dates: Mapping[str, bool], encoder: Any, parsed: bool = False
 ) -> tuple[Column, tuple[str, ...]]:
     """A column of a fitted encoder, and sentences about how its cells are to be given.
 
@@ -128,6 +130,8 @@ def column_of(
     dates : mapping of str to bool
         The columns that can be dates, and whether one is known to be.
     encoder : Encoder
+    parsed : bool
+        Whether the language reads numbers that are written as texts.
     """
     spellings, codes = encoder.spellings_, encoder.placeholders_
     spelling = spellings.get(name)
@@ -158,8 +162,13 @@ def column_of(
             number = Where(IsLevel(cell, (word,)), Constant(float(place)), number)
         return _coded(number, [(IsLevel(cell, spelling.words), True)], codes.get(name, ())), ()
     cell = Cell(name, "date" if dates.get(name) else "number")
+    remarks = _of_numbers(name, spelling)
+    if parsed and spelling is not None and (patterns := spelling.patterns) is not None:
+        whole, never, negative = patterns
+        cell = Parsed(name, whole=whole, never=never, negative=negative, decimal=spelling.decimal)
+        remarks = _of_texts(name, spelling)
     gone = IsMissing(cell, codes.get(name, ()))
-    return Column(cell, ((gone, False),)), _of_numbers(name, spelling)
+    return Column(cell, ((gone, False),)), remarks
 
 
 def _coded(
@@ -193,6 +202,16 @@ def _of_levels(name: str, spelling: ValueFormat | None) -> tuple[str, ...]:
     return (
         f"Column {quote(name)} was read with several spellings of its levels: the usual ones are "
         "listed, and a text that is not is a level that was not seen in the fit.",
+    )
+
+
+def _of_texts(name: str, spelling: ValueFormat) -> tuple[str, ...]:
+    """A sentence about a column of numbers, or of texts that are read as numbers."""
+    unit = f" in {spelling.unit}" if spelling.unit else ""
+    mark = "comma" if spelling.decimal == "," else "point"
+    return (
+        f"Column {quote(name)} is read as in the fit, from numbers or from texts of numbers{unit} "
+        f"with a decimal {mark}; a text that is none counts as missing.",
     )
 
 
