@@ -9,6 +9,7 @@ coordinates are given as the numbers that they were read as.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ from separatrix.tables.features import (
     Parsed,
     Where,
 )
+from separatrix.tables.level_spellings import unaccented
 from separatrix.tables.table import LevelMatch, number_text, quote, spelled_number
 from separatrix.tables.value_format import ValueFormat, truth_words
 
@@ -96,8 +98,9 @@ class Column:
             if number in (0.0, 1.0):
                 others += _cased("true" if number else "false")
         if self.spelling is not None:
-            words = truth_words(level) if self.spelling.kind == "truth" else (level,)
-            others += [text for word in words for text in _cased(word)]
+            truth = self.spelling.kind == "truth"
+            words = truth_words(level) if truth else _spelled(level)
+            others += [text for word in words for text in (_mixed if truth else _cased)(word)]
         read = self.spelling.word if self.spelling is not None else str
         own = match.find(level)
         return [level, *(text for text in others if match.find(read(text)) == own)]
@@ -106,6 +109,18 @@ class Column:
 def _cased(word: str) -> list[str]:
     """A word as it is, and in the three usual cases."""
     return [word, word.lower(), word.upper(), word.capitalize()]
+
+
+def _mixed(word: str) -> list[str]:
+    """A word of ASCII letters in all mixtures of lower and upper case."""
+    letters = ({letter.lower(), letter.upper()} for letter in word)
+    return ["".join(text) for text in itertools.product(*map(sorted, letters))]
+
+
+def _spelled(level: str) -> list[str]:
+    """A level as it is and without accents, each with a full stop and without."""
+    words = dict.fromkeys(text.rstrip(".") for text in (level, unaccented(level)))
+    return [word + end for word in words for end in ("", ".")]
 
 
 def less(number: Number, value: float) -> Number:
@@ -197,11 +212,12 @@ def _apart(
 
 def _of_levels(name: str, spelling: ValueFormat | None) -> tuple[str, ...]:
     """A sentence about the texts of a column that has several spellings of its levels."""
-    if spelling is None:
+    if spelling is None or spelling.kind == "truth":
         return ()
     return (
-        f"Column {quote(name)} was read with several spellings of its levels: the usual ones are "
-        "listed, and a text that is not is a level that was not seen in the fit.",
+        f"Column {quote(name)} was read with several spellings of its levels: those in the usual "
+        "cases, with a full stop and without accents are listed, and a text that is not listed is "
+        "a level that was not seen in the fit.",
     )
 
 
