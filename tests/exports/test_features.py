@@ -177,7 +177,7 @@ def test_every_case_of_a_truth_word_is_listed(tmp_path: Any) -> None:
     words = ["yes", "No", "Y", "no", "true"]
     table, _ = read(tmp_path, {"paid": [words[k % 5] for k in range(60)]})
     encoder = Encoder().fit(table)
-    assert encoder.features()[1] == ()
+    assert not any("several spellings" in remark for remark in encoder.features()[1])
     known = ("true", "FALSE", "yes", "no", "y", "N", "on", "off", "t", "f")
     mixed = (itertools.product(*(c.lower() + c.upper() for c in word)) for word in known)
     every = ["".join(text) for text in itertools.chain.from_iterable(mixed)]
@@ -193,7 +193,7 @@ def test_spellings_of_a_level_are_listed(tmp_path: Any) -> None:
     texts = ["Pro", "pro.", "PRO.", "ZURICH", "zurich.", "ZÜRICH.", "Zug", None]
     later = Table.from_columns({"plan": texts}, kinds={"plan": "category"})
     assert_same(encoder, later, {"plan": texts})
-    assert "a text that is not listed" in encoder.features()[1][0]
+    assert "several spellings" in " ".join(encoder.features()[1])
 
 
 def test_an_svmlight_file_has_numbered_columns(tmp_path: Any) -> None:
