@@ -99,7 +99,8 @@ class Column:
                 others += _cased("true" if number else "false")
         if self.spelling is not None:
             truth = self.spelling.kind == "truth"
-            words = truth_words(level) if truth else (level, unaccented(level))
+            bare = level.rstrip(".")
+            words = truth_words(level) if truth else (bare, unaccented(bare))
             written = (text for word in words for text in (_mixed if truth else _cased)(word))
             others += [text + end for text in written for end in ("", ".")]
         read = self.spelling.word if self.spelling is not None else str
