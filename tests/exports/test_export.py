@@ -1,4 +1,4 @@
-"""Exports as users make them: every estimator, whole tables, the command, and a file's own proof."""
+"""Exports as users make them: every estimator, whole tables, the command, and files' own proofs."""
 
 from __future__ import annotations
 
@@ -358,7 +358,10 @@ def test_refusals_of_the_command(run, people):
 
 
 def test_a_model_without_a_formula_in_a_language_is_refused(run, tmp_path):
-    random, words = np.random.default_rng(0), ["a", "good", "bad", "film", "with", "the", "of", "story", "plot", "so"]
+    random, words = (
+        np.random.default_rng(0),
+        ["a", "good", "bad", "film", "with", "the", "of", "story", "plot", "so"],
+    )
     texts = [[" ".join(random.choice(words, 20)), "yn"[k % 2]] for k in range(60)]
     with open(tmp_path / "reviews.csv", "w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([["review", "liked"], *texts])

@@ -145,8 +145,9 @@ def _sentences(program: Program, dialect: Dialect, table: str, beside: str) -> I
     yield (
         "A row has NULL for every answer if one of its features is missing, not a number, infinite "
         "or so large that a score could overflow. NULL and NaN are a missing cell; so is a text "
-        "where a number is read, unless it is the text of a number, or true or false. What a missing cell and an "
-        "unseen level count as stands in sx_feature. A missing column is an error."
+        "where a number is read, unless it is the text of a number, or true or false. What a "
+        "missing cell and an unseen level count as stands in sx_feature. A missing column is an "
+        "error."
     )
     yield from program.remarks
     if dialect.strict:
