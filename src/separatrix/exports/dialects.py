@@ -19,6 +19,7 @@ _ORDINARY = 1e-15, 1e15
 _CONTROL = re.compile("([\x01-\x1f\x7f-\x9f\u2028\u2029])")
 # What a text has to look like to be a number: engines by themselves take '1_000' or '' for one.
 _NUMERAL = "[ ]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{{1,3}})?[ ]*"
+_WIDTH = 100
 # The texts of truth values, which files and databases without a type for them have.
 _OR_TRUTH = "\n      WHEN lower({0}) = {1}'true' THEN 1e0 WHEN lower({0}) = {1}'false' THEN 0e0 END"
 _DOUBLED = (("'", "''"),)
@@ -178,11 +179,11 @@ class Dialect:
 
     def table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         """A common table expression that is written out."""
-        named = ", ".join(columns)
-        lines = [f"({', '.join(row)})" for row in rows]
+        named = _packed(columns)
+        lines = [f"({_packed(row)})" for row in rows]
         if self.values == "unnested":
             pairs = zip(rows[0], columns, strict=True)
-            lines[0] = f"STRUCT({', '.join(f'{cell} AS {column}' for cell, column in pairs)})"
+            lines[0] = f"STRUCT({_packed([f'{cell} AS {column}' for cell, column in pairs])})"
         body = ",\n    ".join(lines)
         if self.values == "named":
             return f"{name}({named}) AS {self.stage}(\n  VALUES\n    {body}\n)"
@@ -191,6 +192,17 @@ class Dialect:
                 f"{name} AS (\n  SELECT * FROM (VALUES\n    {body}\n  ) AS written_out({named})\n)"
             )
         return f"{name} AS (\n  SELECT * FROM UNNEST([\n    {body}\n  ])\n)"
+
+
+def _packed(items: Sequence[str]) -> str:
+    """Items with commas between them, on several lines where one would be long."""
+    lines = [""]
+    for place, item in enumerate(items):
+        own = f"{item}, " if place < len(items) - 1 else item
+        if lines[-1] and len(lines[-1]) + len(own) > _WIDTH:
+            lines.append("")
+        lines[-1] += own
+    return "\n      ".join(line.rstrip(" ") for line in lines)
 
 
 def _storable(text: str) -> str:
@@ -223,8 +235,8 @@ def _exact(size: float) -> str:
 
 
 _SQLITE_SECONDS = (
-    "CAST(strftime('%s', {0}) AS REAL) + CAST(strftime('%f', {0}) AS REAL)"
-    " - CAST(strftime('%S', {0}) AS REAL)"
+    "CAST(strftime('%s', {0}) AS REAL)\n      + CAST(strftime('%f', {0}) AS REAL)"
+    "\n      - CAST(strftime('%S', {0}) AS REAL)"
 )
 
 DIALECTS = {
@@ -396,8 +408,9 @@ DIALECTS = {
             title="SQLite",
             # A text equals a number only where all of it is one.
             number=(
-                "CASE WHEN typeof({0}) IN ('integer', 'real') OR {0} = CAST({0} AS NUMERIC)"
-                " THEN CAST({0} AS REAL)" + _OR_TRUTH.format("{0}", "")
+                "CASE WHEN typeof({0}) IN ('integer', 'real')"
+                "\n      OR {0} = CAST({0} AS NUMERIC)"
+                "\n      THEN CAST({0} AS REAL)" + _OR_TRUTH.format("{0}", "")
             ),
             text="CAST({0} AS TEXT) COLLATE BINARY",
             date=f"({_SQLITE_SECONDS}) / 86400e0",
