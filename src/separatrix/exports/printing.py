@@ -353,7 +353,7 @@ class Code:
         return power
 
     def _date_part(self, node: features.DatePart) -> str:
-        """By the calendar of Hinnant (2013), whose years begin in March of the year 0."""
+        """A part of a date, by Hinnant (2013), whose years begin in March of the year 0."""
 
         def floor(value: str) -> str:
             return self.call("floor", value)

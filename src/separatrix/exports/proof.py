@@ -48,7 +48,7 @@ _CHUNK = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What is proved against: a model's own answers for rows of cells.
+    """The measure of a proof: a model's own answers for rows of cells.
 
     Attributes
     ----------

@@ -619,7 +619,7 @@ def _whitening(factor: Any) -> np.ndarray:
 
 
 def _limits(prediction: Any, d: int, strict: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Of every feature the magnitudes between which no product or sum leaves the range."""
+    """The magnitudes of every feature between which no product or sum leaves the range."""
     least, most = np.zeros(d), np.full(d, _MOST)
     for node in _nodes(prediction):
         if not isinstance(getattr(node, "of", None), Features):
@@ -651,7 +651,7 @@ def _nodes(prediction: Any) -> Iterator[Expression]:
 
 @singledispatch
 def _growth(node: Any) -> tuple[int, float]:
-    """Of how many features a node has products, and the largest factor of one of them."""
+    """The number of features in the products of a node, and the largest factor of one."""
     return 1, 1.0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -495,6 +496,13 @@ def answers_of(model: Any, program: Program, rows: Mapping[str, Sequence[Any]]) 
     ValueError
         If the model refuses a row.
     """
+    # Warnings about rows that were made to be hard are of no use to anyone.
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _answers_of(model, program, rows)
+
+
+def _answers_of(model: Any, program: Program, rows: Mapping[str, Sequence[Any]]) -> Answers:
     steps, last = taken_apart(model)
     X, trees = _input(steps, last, rows), program.prediction
     if hasattr(last, "_prediction"):
