@@ -19,6 +19,8 @@ _ORDINARY = 1e-15, 1e15
 _CONTROL = re.compile("([\x01-\x1f\x7f-\x9f\u2028\u2029])")
 # What a text has to look like to be a number: engines by themselves take '1_000' or '' for one.
 _NUMERAL = "[ ]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{{1,3}})?[ ]*"
+# The texts of truth values, which files and databases without a type for them have.
+_OR_TRUTH = "\n      WHEN lower({0}) = {1}'true' THEN 1e0 WHEN lower({0}) = {1}'false' THEN 0e0 END"
 _DOUBLED = (("'", "''"),)
 _BACKSLASH = ("\\", "\\\\")
 
@@ -36,6 +38,8 @@ class Dialect:
         1970-01-01 with the time of day; NULL where it is none.
     part : str
         The year or the month (``{1}``, in C's notation ``{2}``) of a number of days.
+    truth : str
+        Whether a column holds truths; empty where an engine does not say so.
     level : str
         A text literal as such texts are compared with it.
     double, texts, timestamp : str
@@ -77,6 +81,7 @@ class Dialect:
     text: str
     date: str
     part: str
+    truth: str = ""
     level: str = "{0}"
     double: str = "DOUBLE"
     texts: str = "VARCHAR"
@@ -222,9 +227,11 @@ DIALECTS = {
                 "CASE WHEN typeof({0}) <> 'VARCHAR'"
                 "\n      OR regexp_full_match(CAST({0} AS VARCHAR),"
                 f"\n        '{_NUMERAL}')"
-                "\n      THEN nullif(TRY_CAST({0} AS DOUBLE), 'NaN'::DOUBLE) END"
+                "\n      THEN nullif(TRY_CAST({0} AS DOUBLE), 'NaN'::DOUBLE)"
+                + _OR_TRUTH.format("CAST({0} AS VARCHAR)", "")
             ),
             text="CAST({0} AS VARCHAR) COLLATE C",
+            truth="typeof({0}) = 'BOOLEAN'",
             date="epoch(TRY_CAST({0} AS TIMESTAMP)) / 86400e0",
             part="extract({1} FROM DATE '1970-01-01' + CAST(floor({0}) AS INTEGER))",
             infinity="'Infinity'::DOUBLE",
@@ -239,13 +246,16 @@ DIALECTS = {
             title="PostgreSQL",
             number=(
                 "CASE WHEN pg_typeof({0}) NOT IN"
-                " ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)"
+                " ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype, 'boolean'::regtype)"
                 "\n      OR CAST({0} AS text) ~"
                 # More digits can be an error.
                 f"\n      '^{_NUMERAL.replace(']+', ']{{1,99}}').replace('{1,3}', '{1,2}')}$'"
-                "\n      THEN nullif(CAST({0} AS float8), 'NaN'::float8) END"
+                # No truth value is cast to a number but by way of a text.
+                "\n      THEN nullif(CAST(CAST({0} AS text) AS float8), 'NaN'::float8)"
+                + _OR_TRUTH.format("CAST({0} AS text)", "")
             ),
             text='CAST({0} AS text) COLLATE "C"',
+            truth="pg_typeof({0}) = 'boolean'::regtype",
             date=(
                 "CASE WHEN CAST({0} AS text) ~ '^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[^B]*$'"
                 "\n      THEN CAST(extract(epoch FROM CAST({0} AS timestamp)) AS float8)"
@@ -266,7 +276,8 @@ DIALECTS = {
             number=(
                 "CASE WHEN REGEXP_CONTAINS(CAST({0} AS STRING),"
                 f"\n      '^({_NUMERAL}|[+-]?(inf|Infinity))$')"
-                "\n      THEN SAFE_CAST({0} AS FLOAT64) END"
+                "\n      THEN SAFE_CAST({0} AS FLOAT64)"
+                + _OR_TRUTH.format("CAST({0} AS STRING)", "")
             ),
             text="CAST({0} AS STRING)",
             date="UNIX_MICROS(SAFE_CAST({0} AS TIMESTAMP)) / 86400000000e0",
@@ -295,7 +306,8 @@ DIALECTS = {
                 "CASE WHEN TYPEOF(TO_VARIANT({0})) <> 'VARCHAR'"
                 "\n      OR REGEXP_LIKE(TO_VARCHAR({0}),"
                 f"\n        '{_NUMERAL}')"
-                "\n      THEN NULLIF(CAST({0} AS DOUBLE), 'NaN'::DOUBLE) END"
+                "\n      THEN NULLIF(CAST({0} AS DOUBLE), 'NaN'::DOUBLE)"
+                + _OR_TRUTH.format("TO_VARCHAR({0})", "")
             ),
             text="TO_VARCHAR({0})",
             date="DATE_PART(EPOCH_MICROSECOND, CAST({0} AS TIMESTAMP_NTZ)) / '86400e6'::DOUBLE",
@@ -313,7 +325,7 @@ DIALECTS = {
             # It takes an empty text for 0.
             number=(
                 "CASE WHEN CAST({0} AS nvarchar(max)) LIKE N'%[0-9]%'"
-                " THEN TRY_CAST({0} AS float) END"
+                " THEN TRY_CAST({0} AS float)" + _OR_TRUTH.format("CAST({0} AS nvarchar(max))", "N")
             ),
             # In a text it ignores case and blanks at the end.
             text="CAST(CAST({0} AS nvarchar(max)) AS varbinary(max))",
@@ -348,7 +360,7 @@ DIALECTS = {
             # A text equals a number only where all of it is one.
             number=(
                 "CASE WHEN typeof({0}) IN ('integer', 'real') OR {0} = CAST({0} AS NUMERIC)"
-                " THEN CAST({0} AS REAL) END"
+                " THEN CAST({0} AS REAL)" + _OR_TRUTH.format("{0}", "")
             ),
             text="CAST({0} AS TEXT) COLLATE BINARY",
             date=f"({_SQLITE_SECONDS}) / 86400e0",

@@ -17,7 +17,7 @@ from separatrix.exports.artefacts import Answers, Heading, Sample
 from separatrix.exports.programs import program_of
 from separatrix.exports.proof import EngineProof, Reference, golden, prove, sample_of
 from separatrix.exports.rounding import DOUBLE, SINGLE
-from separatrix.exports.samples import Rows, joined_rows, special_rows
+from separatrix.exports.samples import Rows, joined_rows
 from separatrix.exports.sklearn_programs import answers_of, input_names
 from separatrix.expressions import Affine, Prediction, Threshold
 from separatrix.expressions.features import Program
@@ -183,8 +183,7 @@ def export(
     heading = Heading(_identifier(name or source.name), source.lines())
     content = printer.printed(reference.program, heading, own, **options)
     # Beside the rows that the golden ones were taken from, others of their kind.
-    more = reference.readable(special_rows(reference.program, seed=1))
-    rows = joined_rows(reference.program, rows, more)
+    rows = joined_rows(reference.program, rows, reference.special(seed=1))
     if check is not None:
         rows = joined_rows(reference.program, _cells(reference.program, check), rows)
     sample = sample_of(reference, rows, precision)

@@ -88,7 +88,7 @@ def word_options(words: Words) -> dict[str, Any]:
 
 
 def golden(program: Program, sample: Sample) -> list[list[Any]]:
-    """The cells of each row, its label, its scores and probabilities, and the bounds on these."""
+    """Tables of the cells, labels, scores and probabilities of rows, and of the bounds on these."""
     expected, values, bounds = sample.expected, sample.expected.scores, sample.score_bounds
     labels = np.zeros(sample.n_rows, dtype=int)
     if expected.labels is not None:
@@ -353,7 +353,7 @@ class Code:
         return power
 
     def _date_part(self, node: features.DatePart) -> str:
-        """A part of a date, by Hinnant (2013), whose years begin in March of the year 0."""
+        """The calendar of Hinnant (2013), whose years begin in March of the year 0."""
 
         def floor(value: str) -> str:
             return self.call("floor", value)

@@ -48,7 +48,7 @@ _CHUNK = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The measure of a proof: a model's own answers for rows of cells.
+    """The answers of a model itself for rows of cells, which others are held to.
 
     Attributes
     ----------
@@ -118,9 +118,14 @@ class Reference:
             return taken(rows, np.flatnonzero(kept).tolist())
         return rows
 
+    def special(self, seed: int = 0) -> Rows:
+        """Typical rows, and rows with one special cell each, of which the model refuses none."""
+        padded = self.predicted is not None
+        return self.readable(special_rows(self.program, seed=seed, padded=padded))
+
     def hostile(self) -> Rows:
         """Rows that are hard to compute, of which the model refuses none."""
-        plain = self.readable(special_rows(self.program))
+        plain = self.special()
         if self.program.prediction.label is None:
             return plain
         beside = rows_beside_boundaries(self.program, plain, lambda rows: self.answers(rows).labels)

@@ -496,13 +496,12 @@ def answers_of(model: Any, program: Program, rows: Mapping[str, Sequence[Any]]) 
     ValueError
         If the model refuses a row.
     """
-    # Warnings about rows that were made to be hard are of no use to anyone.
-    with np.errstate(all="ignore"), warnings.catch_warnings():
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return _answers_of(model, program, rows)
+        return _answers(model, program, rows)
 
 
-def _answers_of(model: Any, program: Program, rows: Mapping[str, Sequence[Any]]) -> Answers:
+def _answers(model: Any, program: Program, rows: Mapping[str, Sequence[Any]]) -> Answers:
     steps, last = taken_apart(model)
     X, trees = _input(steps, last, rows), program.prediction
     if hasattr(last, "_prediction"):

@@ -42,7 +42,9 @@ def printed(
         Rows that the proof holds.
     dialect : {"duckdb", "postgres", "bigquery", "snowflake", "sqlserver", "sqlite"}
     table : str, optional
-        The name of the table that rows are read from, or a query; by default ``data``.
+        What rows are read from: a name, by default ``data``, which is quoted where it has to be; a
+        query; or what the engine reads behind ``FROM``, which begins with a quote, a bracket, or
+        the name of a function and its bracket.
     keep : sequence of str, optional
         Columns of it that stand beside the answers; by default all, and where a dialect has no way
         to carry them all, those that are read.
@@ -123,8 +125,12 @@ def _require_names(program: Program, dialect: Dialect) -> None:
 
 
 def _source(table: str, dialect: Dialect) -> str:
-    if re.match(r"\s*(select|with)\b", table, re.IGNORECASE):
-        return f"(\n{table.rstrip(' ;')}\n)"
+    """The source of rows: a query in brackets, SQL as it is, or a name, quoted if need be."""
+    table = table.strip(" \n;")
+    if re.match(r"(select|with)\b", table, re.IGNORECASE):
+        return f"(\n{table}\n)"
+    if re.match(r"""[("'`[]|[a-z_][\w.]*\(""", table, re.IGNORECASE | re.ASCII):
+        return table
     parts = table.split(".")
     if all(re.fullmatch(r"[A-Za-z_]\w*", part, re.ASCII) for part in parts):
         return table
@@ -139,8 +145,9 @@ def _sentences(program: Program, dialect: Dialect, table: str, beside: str) -> I
     yield (
         "A row has NULL for every answer if one of its features is missing, not a number, infinite "
         "or so large that a score could overflow. NULL and NaN are a missing cell; so is a text "
-        "where a number is read, unless it is the text of a number. What a missing cell and an "
-        "unseen level count as stands in sx_feature. A missing column is an error."
+        "where a number is read, unless it is the text of a number, or true or false. What a "
+        "missing cell and an unseen level count as stands in sx_feature. A missing column is an "
+        "error."
     )
     yield from program.remarks
     if dialect.strict:

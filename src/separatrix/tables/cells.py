@@ -27,6 +27,7 @@ from separatrix.tables.features import (
     Number,
     Where,
 )
+from separatrix.tables.level_spellings import unaccented
 from separatrix.tables.table import LevelMatch, number_text, quote, spelled_number
 from separatrix.tables.value_format import ValueFormat, truth_words
 
@@ -95,7 +96,8 @@ class Column:
                 others += _cased("true" if number else "false")
         if self.spelling is not None:
             words = truth_words(level) if self.spelling.kind == "truth" else (level,)
-            others += [text for word in words for text in _cased(word)]
+            written = [one for word in words for one in (word, unaccented(word))]
+            others += [text + end for one in written for text in _cased(one) for end in ("", ".")]
         read = self.spelling.word if self.spelling is not None else str
         own = match.find(level)
         return [level, *(text for text in others if match.find(read(text)) == own)]
@@ -146,11 +148,12 @@ def column_of(
             (Compare("<=", date, Constant(LAST_DAY)), True),
         ]
         value = DatePart(date, part[1])
-        return _coded(value, guards, codes.get(name, ()), numbers), ()
+        remarks = _of_numbers(part[0], spellings.get(part[0]))
+        return _coded(value, guards, codes.get(name, ()), numbers), remarks
     if kind != "number":
         cell = Cell(name, "text")
         own = spelling if spelling is not None and spelling.kind in ("truth", "levels") else None
-        return Column(cell, ((IsMissing(cell), False),), own), _of_levels(name, own)
+        return Column(cell, ((IsMissing(cell), False),), own), _of_levels(name, kind, own)
     if spelling is not None and spelling.kind == "ordered":
         cell = Cell(name, "text")
         number: Number = Constant(float(len(spelling.words) - 1))
@@ -179,18 +182,17 @@ def _apart(
     """A column that is a part of another one, and is given by itself."""
     cell = Cell(name)
     remark = f"Column {quote(source)} holds {spelling.contents}: give {quote(name)} by itself"
-    if spelling.kind == "list":
-        # A list that is empty has none of its values.
-        value = Where(IsMissing(cell), ZERO, cell)
-        return _coded(value, [], codes), (f"{remark}, 1 where the list has the value and else 0.",)
-    return Column(cell, ((IsMissing(cell, tuple(codes)), False),)), (f"{remark}, as a number.",)
+    how = "1 where the list has the value and else 0" if spelling.kind == "list" else "as a number"
+    return Column(cell, ((IsMissing(cell, tuple(codes)), False),)), (f"{remark}, {how}.",)
 
 
-def _of_levels(name: str, spelling: ValueFormat | None) -> tuple[str, ...]:
-    """A sentence about the texts of a column that has several spellings of its levels."""
+def _of_levels(name: str, kind: str, spelling: ValueFormat | None) -> tuple[str, ...]:
+    """Sentences about the texts of a column, which may have several spellings of its levels."""
+    blanks = "Give levels without blanks at their ends, which reading a file takes off."
     if spelling is None:
-        return ()
+        return (blanks,) if kind == "category" else ()
     return (
+        blanks,
         f"Column {quote(name)} was read with several spellings of its levels: the usual ones are "
         "listed, and a text that is not is a level that was not seen in the fit.",
     )
@@ -198,8 +200,13 @@ def _of_levels(name: str, spelling: ValueFormat | None) -> tuple[str, ...]:
 
 def _of_numbers(name: str, spelling: ValueFormat | None) -> tuple[str, ...]:
     """A sentence about a column whose numbers were read from texts."""
-    if spelling is None or spelling.kind == "date":
+    if spelling is None:
         return ()
+    if spelling.kind == "date":
+        return (
+            f"Column {quote(name)} was read from texts, as dates: give dates (in SQL also texts "
+            "such as 2024-12-31).",
+        )
     what = spelling.contents or "numbers" + (f" in {spelling.unit}" if spelling.unit else "")
     number = ValueFormat("number", spelling.decimal)
     example = "1.234,5" if spelling.decimal == "," else "1,234.5"

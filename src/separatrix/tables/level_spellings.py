@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Misspelling", "Spellings", "merged_levels", "misspellings"]
+__all__ = ["Misspelling", "Spellings", "merged_levels", "misspellings", "unaccented"]
 
 # Where there are more levels than these, slips are not looked for among them.
 _MOST_LEVELS = 1000
@@ -35,7 +35,7 @@ def _key(text: str) -> str:
     return folded.rstrip(".").rstrip() or folded
 
 
-def _unaccented(text: str) -> str:
+def unaccented(text: str) -> str:
     """A text, its letters decomposed, without accents."""
     if text.isascii():
         return text
@@ -45,7 +45,7 @@ def _unaccented(text: str) -> str:
 
 def _bare(key: str) -> str:
     """A key without accents."""
-    return unicodedata.normalize("NFKC", _unaccented(key))
+    return unicodedata.normalize("NFKC", unaccented(key))
 
 
 class Spellings:
@@ -133,7 +133,7 @@ def merged_levels(counts: Mapping[str, int]) -> dict[str, str]:
 def _any_alike(texts: Iterable[str]) -> bool:
     """Whether some texts may have one key: a quick look at all of them together."""
     listed = [*texts]
-    joined = _unaccented("\n".join(listed)).casefold() + "\n"
+    joined = unaccented("\n".join(listed)).casefold() + "\n"
     while ".\n" in joined or " \n" in joined:
         joined = joined.replace(".\n", "\n").replace(" \n", "\n")
     while "  " in joined:
