@@ -7,8 +7,7 @@ from them are where its numbers change, and its levels and words are what its te
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from separatrix.expressions.features import (
     Program,
     Words,
 )
+from separatrix.tables.features import nodes_of
 
 __all__ = ["Rows", "joined_rows", "rows_beside_boundaries", "special_rows", "taken"]
 
@@ -99,22 +99,12 @@ def special_rows(program: Program, *, seed: int = 0, padded: bool = True) -> Row
     return joined_rows(program, typical, _special(program, hints, typical, random, padded))
 
 
-def _nodes(node: Any) -> Iterator[Any]:
-    """A node and all that its fields name."""
-    yield node
-    if is_dataclass(node) and not isinstance(node, Cell):
-        for field in fields(node):
-            inner = getattr(node, field.name)
-            if is_dataclass(inner):
-                yield from _nodes(inner)
-
-
 def _hints(program: Program, cell: Cell) -> list[Any]:
     """What a program knows of a column: its centre and unit of numbers, or its texts."""
     texts: dict[str, None] = {}
     numbers: list[float] = []
     for feature in program.features:
-        nodes = [*_nodes(feature)]
+        nodes = [*nodes_of(feature)]
         if cell not in nodes:
             continue
         for node in nodes:

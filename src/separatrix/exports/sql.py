@@ -125,7 +125,7 @@ def _require_names(program: Program, dialect: Dialect) -> None:
 
 
 def _source(table: str, dialect: Dialect) -> str:
-    """A query in brackets, what is SQL already, or a name, which is quoted where it has to be."""
+    """The source of rows: a query in brackets, SQL as it is, or a name, quoted if need be."""
     table = table.strip(" \n;")
     if re.match(r"(select|with)\b", table, re.IGNORECASE):
         return f"(\n{table}\n)"
