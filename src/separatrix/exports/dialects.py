@@ -320,8 +320,7 @@ DIALECTS = {
             # It takes an empty text for 0.
             number=(
                 "CASE WHEN CAST({0} AS nvarchar(max)) LIKE N'%[0-9]%'"
-                " THEN TRY_CAST({0} AS float)"
-                + _OR_TRUTH.format("CAST({0} AS nvarchar(max))", "N")
+                " THEN TRY_CAST({0} AS float)" + _OR_TRUTH.format("CAST({0} AS nvarchar(max))", "N")
             ),
             # In a text it ignores case and blanks at the end.
             text="CAST(CAST({0} AS nvarchar(max)) AS varbinary(max))",

@@ -123,12 +123,14 @@ def _require_names(program: Program, dialect: Dialect) -> None:
 
 
 def _source(table: str, dialect: Dialect) -> str:
-    if re.match(r"\s*(select|with)\b", table, re.IGNORECASE):
+    if re.match(r"\s*(\(|(select|with)\b)", table, re.IGNORECASE):
         return f"(\n{table.rstrip(' ;')}\n)"
-    parts = table.split(".")
-    if all(re.fullmatch(r"[A-Za-z_]\w*", part, re.ASCII) for part in parts):
-        return table
-    return ".".join(map(dialect.identifier, parts))
+    # Plain names are found whatever their case; PostgreSQL reads user as a function.
+    plain = r"(?!(?:all|case|end|from|group|order|table|user|values)$)[A-Za-z_]\w*"
+    return ".".join(
+        part if re.fullmatch(plain, part, re.ASCII | re.IGNORECASE) else dialect.identifier(part)
+        for part in table.split(".")
+    )
 
 
 def _sentences(program: Program, dialect: Dialect, table: str, beside: str) -> Iterator[str]:
