@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -182,6 +183,12 @@ def main(argv: list[str]) -> int:
         ["| " + " | ".join(line) + " |" for line in lines[:1]]
         + ["|" + "---|" * len(lines[0])]
         + ["| " + " | ".join(line) + " |" for line in lines[1:]]
+    )
+    from sklearn import __version__
+
+    text += (
+        f"\n\nscikit-learn {__version__}; printed on {datetime.now(UTC):%Y-%m-%d} by "
+        "`python -m benchmarks exporters`."
     )
     print(text)
     if given.docs:

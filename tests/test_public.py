@@ -53,6 +53,7 @@ PUBLIC = [
     "Trace",
     "compare",
     "diagnose",
+    "export",
     "install",
     "load_model",
     "min_training_error",

@@ -128,6 +128,6 @@ def test_frames_with_marks_of_pandas_are_checked_with():
 
 def test_tables_are_names_or_queries():
     sqlite = DIALECTS["sqlite"]
-    assert _source("(SELECT * FROM t)", sqlite) == "(\n(SELECT * FROM t)\n)"
+    assert _source("(SELECT * FROM t)", sqlite) == "(SELECT * FROM t)"
     assert _source("main.order", sqlite) == 'main."order"'
     assert _source("user", sqlite) == '"user"' and _source("Users", sqlite) == "Users"

@@ -105,6 +105,7 @@ CASES = {
     "shifted": (Shifted(THREE, ONE), FirstWins(Shifted(THREE, ONE)), None),
     "waves": (Affine(WAVES, np.cos(np.arange(8.0)).reshape(1, 8), np.ones(1)), None, None),
     "stacked": (Stacked((ONE, PAIR)), FirstWins(Stacked((ONE, PAIR))), None),
+    "steps": (Affine(Positive(THREE), np.array([[2.0, -1.0, 0.5]]), np.array([-0.7])), None, None),
     "difference": (Difference(PAIR), Threshold(Difference(PAIR)), None),
     "of_probabilities": (
         ONE,

@@ -378,6 +378,24 @@ def test_texts_are_compared_letter_by_letter(dialect):
         assert [float(row[-1]) for row in found] == [1.0, 0.0]
 
 
+@pytest.mark.parametrize("dialect", ("duckdb", "postgres"))
+@pytest.mark.parametrize("levels", (("No", "Yes"), ("t", "f"), ("true", "false"), ("on", "x")))
+def test_truths_are_the_levels_that_spell_them(dialect, levels):
+    # DuckDB's reader of files makes truths of a column of yes and no.
+    cell = Cell("t", "text")
+    tree = Prediction(Affine(Features(2), np.eye(2), np.zeros(2)))
+    parts = tuple(one_or_zero(IsLevel(cell, (level,))) for level in levels)
+    program = Program((cell,), parts, levels, tree)
+    own = Sample({"t": [levels[0]]}, Answers(np.array([[1.0, 0.0]])), np.zeros((1, 2)))
+    setup = filled(dialect, "boolean", "true", "false", "NULL", name="t")
+    found = answers(dialect, setup, program=program, own=own, keep=())
+    expected = [[own in ("Yes", "t", "true"), own in ("No", "f", "false")] for own in levels]
+    assert [[*map(float, row)] for row in found] == [*np.transpose(expected).tolist(), [0.0, 0.0]]
+    setup = filled(dialect, "varchar(9)", *(f"'{level}'" for level in levels), "'true '", name="t")
+    found = answers(dialect, setup, program=program, own=own, keep=())
+    assert [[*map(float, row)] for row in found] == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+
+
 @pytest.mark.parametrize("dialect", ENGINES)
 def test_dates_are_days_with_their_time(dialect):
     cell = Cell("d", "date")
@@ -412,7 +430,8 @@ def test_tables_columns_and_queries(dialect):
     query = "SELECT x * 2 AS x FROM data WHERE id = 1"
     assert [float(row[-1]) for row in answers(dialect, rows, table=query)] == [8.5]
     named = [own.replace("data", '"my data"') for own in rows]
-    assert len(answers(dialect, named, table="my data")) == 2
+    for table in ("my data", '"my data"', '(SELECT * FROM "my data")'):
+        assert len(answers(dialect, named, table=table)) == 2
     clash = filled(dialect, "DOUBLE PRECISION", "1.0", name='"prediction"')
     program, own = small(Cell("prediction"))
     text = printed(program, NAMED, own, dialect=dialect)

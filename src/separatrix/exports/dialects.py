@@ -38,6 +38,8 @@ class Dialect:
         1970-01-01 with the time of day; NULL where it is none.
     part : str
         The year or the month (``{1}``, in C's notation ``{2}``) of a number of days.
+    truth : str
+        Whether a column holds truths; empty where an engine does not say so.
     level : str
         A text literal as such texts are compared with it.
     double, texts, timestamp : str
@@ -79,6 +81,7 @@ class Dialect:
     text: str
     date: str
     part: str
+    truth: str = ""
     level: str = "{0}"
     double: str = "DOUBLE"
     texts: str = "VARCHAR"
@@ -228,6 +231,7 @@ DIALECTS = {
                 + _OR_TRUTH.format("CAST({0} AS VARCHAR)", "")
             ),
             text="CAST({0} AS VARCHAR) COLLATE C",
+            truth="typeof({0}) = 'BOOLEAN'",
             date="epoch(TRY_CAST({0} AS TIMESTAMP)) / 86400e0",
             part="extract({1} FROM DATE '1970-01-01' + CAST(floor({0}) AS INTEGER))",
             infinity="'Infinity'::DOUBLE",
@@ -251,6 +255,7 @@ DIALECTS = {
                 + _OR_TRUTH.format("CAST({0} AS text)", "")
             ),
             text='CAST({0} AS text) COLLATE "C"',
+            truth="pg_typeof({0}) = 'boolean'::regtype",
             date=(
                 "CASE WHEN CAST({0} AS text) ~ '^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[^B]*$'"
                 "\n      THEN CAST(extract(epoch FROM CAST({0} AS timestamp)) AS float8)"

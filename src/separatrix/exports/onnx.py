@@ -469,7 +469,7 @@ def _(node: answers.Normalised, graph: _Graph) -> str:
 
 
 def _mine(node: Any, graph: _Graph) -> str:
-    """Of each class whether it is the one that is predicted."""
+    """A mark for the class that is predicted, among marks for all classes."""
     places = graph.constant([np.arange(node.n_columns)], np.int64)
     return graph.add("Equal", graph.of(node.label), places)
 

@@ -88,7 +88,7 @@ def word_options(words: Words) -> dict[str, Any]:
 
 
 def golden(program: Program, sample: Sample) -> list[list[Any]]:
-    """The cells of each row, its label, its scores and probabilities, and the bounds on these."""
+    """Tables of the cells, labels, scores and probabilities of rows, and of the bounds on these."""
     expected, values, bounds = sample.expected, sample.expected.scores, sample.score_bounds
     labels = np.zeros(sample.n_rows, dtype=int)
     if expected.labels is not None:
@@ -145,6 +145,11 @@ class Code:
     prefix, type = "", "real"
 
     def __init__(self, program: Program, heading: Heading):
+        if isinstance(program.prediction.label, answers.Positive):
+            raise Unprintable(
+                "The model gives a row several labels, and its text would give one; export a model "
+                "of each label."
+            )
         self.program, self.name = program, heading.name
         self.lines: list[str] = []
         self.constants: list[str] = []
@@ -348,7 +353,7 @@ class Code:
         return power
 
     def _date_part(self, node: features.DatePart) -> str:
-        """By the calendar of Hinnant (2013), whose years begin in March of the year 0."""
+        """The calendar of Hinnant (2013), whose years begin in March of the year 0."""
 
         def floor(value: str) -> str:
             return self.call("floor", value)
@@ -596,10 +601,8 @@ class Code:
         return label
 
     def _positive(self, node: answers.Positive, name: str) -> str:
-        raise Unprintable(
-            "The model gives a row several labels, and its text would give one; export a model of "
-            "each label."
-        )
+        zero, one = self.number(0), self.number(1)
+        return self._each(node, name, lambda s, k: self.select(f"({s} > {zero})", one, zero))
 
     def _scaled(self, node: answers.Scaled, name: str) -> str:
         slope = "" if node.slope == 1.0 else f"{self.number(node.slope)} * "

@@ -48,7 +48,7 @@ _CHUNK = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What is proved against: a model's own answers for rows of cells.
+    """The answers of a model itself for rows of cells, which others are held to.
 
     Attributes
     ----------
@@ -93,8 +93,7 @@ class Reference:
 
     def _of_whole(self, rows: Rows) -> Answers:
         if self.predicted is not None:
-            with np.errstate(all="ignore"):
-                return self.predicted(rows)
+            return self.predicted(rows)
         trees, values = self.program.prediction, Evaluation(as_design(self.encode(rows)))
         with np.errstate(all="ignore"):
             return Answers(
@@ -151,7 +150,8 @@ def sample_of(reference: Reference, rows: Rows, precision: Precision = DOUBLE) -
     own, whole = reference.features(rows)
 
     def bounds(errors: np.ndarray, like: np.ndarray) -> np.ndarray:
-        out = np.full(like.shape, np.inf)
+        # Rows without an answer have none anywhere.
+        out = np.zeros(like.shape)
         out[whole] = errors
         return out
 
@@ -302,8 +302,7 @@ def worst_share(found: np.ndarray, expected: np.ndarray, bounds: Any) -> tuple[f
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         off = np.abs(found - expected)
         share = np.where(off == 0.0, 0.0, off / bounds)
-    none = np.isnan(expected)
-    loose = ~none & np.isinf(bounds)
-    share = np.where(none, np.where(np.isnan(found), 0.0, np.inf), np.where(loose, 0.0, share))
-    share = np.where(np.isnan(share), np.inf, share)
+    # What is beyond the range of float64 may be anything.
+    free = np.isinf(bounds) | (np.isnan(found) & np.isnan(expected))
+    share = np.where(free, 0.0, np.where(np.isnan(share), np.inf, share))
     return float(share.max(initial=0.0)), np.asarray((share > 1.0).any(axis=1))

@@ -23,6 +23,8 @@ from separatrix.expressions import answers, features, scores
 from separatrix.expressions.base import Expression, Features
 from separatrix.expressions.features import Cell, Number, Program, Words
 from separatrix.kernels import functions as kernels
+from separatrix.tables.features import nodes_of
+from separatrix.tables.value_format import truth_words
 from separatrix.tables.word_encoding import TEXT_OPTIONS
 
 __all__ = ["MOST_VALUES", "Query"]
@@ -85,10 +87,36 @@ class Query:
         self._cells = {cell: f"cell_{k}" for k, cell in enumerate(program.cells, 1)}
         lines = ["source AS sx_row"] if whole else []
         lines += [f"source.{quoted(name)} AS kept_{k}" for k, name in enumerate(kept, 1)]
-        kinds = {"number": dialect.number, "text": dialect.text, "date": dialect.date}
+        kinds = {"number": dialect.number, "date": dialect.date}
         for cell, name in self._cells.items():
-            lines.append(f"{kinds[cell.kind].format(f'source.{quoted(cell.column)}')} AS {name}")
+            own = f"source.{quoted(cell.column)}"
+            text = self._text(cell, own) if cell.kind == "text" else kinds[cell.kind].format(own)
+            lines.append(f"{text} AS {name}")
         self.last = self.part("cells", lines or ["1 AS one"], f"{source} AS source")
+
+    def _text(self, cell: Cell, column: str) -> str:
+        """The text of a cell; a truth counts as the level that spells it.
+
+        Where a file has yes and no, or t and f, a database may have read truths.
+        """
+        levels = [
+            level
+            for feature in self.program.features
+            for node in nodes_of(feature)
+            if isinstance(node, features.IsLevel) and node.cell == cell
+            for level in node.levels
+        ]
+        spelled = {word: level for level in levels[::-1] for word in truth_words(level)}
+        text = column
+        if self.dialect.truth and "true" not in levels and {"true", "false"} <= spelled.keys():
+            cases = (
+                f"WHEN '{x}' THEN {self.dialect.string(spelled[x])}" for x in ("true", "false")
+            )
+            plain = f"CAST({column} AS {self.dialect.texts})"
+            truth = f"CASE {plain} {' '.join(cases)} END"
+            own = self.dialect.truth.format(column)
+            text = _lines("", [f"CASE WHEN {own}", f"THEN {truth}", f"ELSE {plain} END"])
+        return self.dialect.text.format(text)
 
     # --- stages -------------------------------------------------------------------------------
 
@@ -628,7 +656,7 @@ def _whitening(factor: Any) -> np.ndarray:
 
 
 def _limits(prediction: Any, d: int, strict: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Of every feature the magnitudes between which no product or sum leaves the range."""
+    """The magnitudes of every feature between which no product or sum leaves the range."""
     least, most = np.zeros(d), np.full(d, _MOST)
     for node in _nodes(prediction):
         if not isinstance(getattr(node, "of", None), Features):
@@ -660,7 +688,7 @@ def _nodes(prediction: Any) -> Iterator[Expression]:
 
 @singledispatch
 def _growth(node: Any) -> tuple[int, float]:
-    """Of how many features a node has products, and the largest factor of one of them."""
+    """The number of features that a node multiplies, and the largest factor of one of them."""
     return 1, 1.0
 
 

@@ -58,7 +58,7 @@ def joined_rows(program: Program, *parts: Rows) -> Rows:
 
 
 def taken(rows: Rows, places: Sequence[int]) -> Rows:
-    """Some of the rows."""
+    """The rows at some places."""
     return {name: [column[k] for k in places] for name, column in rows.items()}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -495,6 +496,12 @@ def answers_of(model: Any, program: Program, rows: Mapping[str, Sequence[Any]]) 
     ValueError
         If the model refuses a row.
     """
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return _answers(model, program, rows)
+
+
+def _answers(model: Any, program: Program, rows: Mapping[str, Sequence[Any]]) -> Answers:
     steps, last = taken_apart(model)
     X, trees = _input(steps, last, rows), program.prediction
     if hasattr(last, "_prediction"):

@@ -42,7 +42,9 @@ def printed(
         Rows that the proof holds.
     dialect : {"duckdb", "postgres", "bigquery", "snowflake", "sqlserver", "sqlite"}
     table : str, optional
-        The name of the table that rows are read from, or a query; by default ``data``.
+        What rows are read from: a name, by default ``data``, which is quoted where it has to be; a
+        query; or what the engine reads behind ``FROM``, which begins with a quote, a bracket, or
+        the name of a function and its bracket.
     keep : sequence of str, optional
         Columns of it that stand beside the answers; by default all, and where a dialect has no way
         to carry them all, those that are read.
@@ -123,10 +125,14 @@ def _require_names(program: Program, dialect: Dialect) -> None:
 
 
 def _source(table: str, dialect: Dialect) -> str:
-    if re.match(r"\s*(\(|(select|with)\b)", table, re.IGNORECASE):
-        return f"(\n{table.rstrip(' ;')}\n)"
+    """What is read from: a query in brackets, what is SQL already, or a name, quoted if it has to be."""
+    table = table.strip(" \n;")
+    if re.match(r"(select|with)\b", table, re.IGNORECASE):
+        return f"(\n{table}\n)"
+    if re.match(r"""[("'`[]|[a-z_][\w.]*\(""", table, re.IGNORECASE | re.ASCII):
+        return table
     # Plain names are found whatever their case; PostgreSQL reads user as a function.
-    plain = r"(?!(?:all|case|end|from|group|order|table|user|values)$)[A-Za-z_]\w*"
+    plain = r"(?!(?:all|case|end|from|group|order|table|user|values)$)[a-z_]\w*"
     return ".".join(
         part if re.fullmatch(plain, part, re.ASCII | re.IGNORECASE) else dialect.identifier(part)
         for part in table.split(".")
@@ -141,8 +147,9 @@ def _sentences(program: Program, dialect: Dialect, table: str, beside: str) -> I
     yield (
         "A row has NULL for every answer if one of its features is missing, not a number, infinite "
         "or so large that a score could overflow. NULL and NaN are a missing cell; so is a text "
-        "where a number is read, unless it is the text of a number, or true or false. What a missing cell and an "
-        "unseen level count as stands in sx_feature. A missing column is an error."
+        "where a number is read, unless it is the text of a number, or true or false. What a "
+        "missing cell and an unseen level count as stands in sx_feature. A missing column is an "
+        "error."
     )
     yield from program.remarks
     if dialect.strict:

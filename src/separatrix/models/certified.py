@@ -111,12 +111,18 @@ class FitContext:
     begun: float = field(default_factory=time.perf_counter)
 
 
-class Certified(Predicting, Parameters, metaclass=ABCMeta):
+class Certified(Parameters, metaclass=ABCMeta):
     """An estimator that minimises one objective or several, each with a certificate.
 
     Subclasses say what their target is, which problems it makes, by which solver they are solved
     and what is kept of the solutions; the sequence is here, once.
     """
+
+    _several: ClassVar[Any] = False
+    _predicted_classes = Predicting._predicted_classes
+    _scores, _winner = Predicting._scores, Predicting._winner
+    _probabilities, _reported = Predicting._probabilities, Predicting._reported
+    _prediction = Predicting._prediction
 
     max_iter: int = parameter(
         default=1000,

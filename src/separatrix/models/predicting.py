@@ -33,28 +33,28 @@ class Predicting:
     # Whether it predicts several numbers a row where it was fitted to several.
     _several: ClassVar[Any] = False
 
-    def _scores(self) -> Expression:
+    def _scores(self: Any) -> Expression:
         """The numbers that are predicted, or that decide about the class."""
-        return affine(self, self.coef_, self.intercept_)  # type: ignore[attr-defined]
+        return affine(self, self.coef_, self.intercept_)
 
     @property
-    def _predicted_classes(self) -> np.ndarray | None:
+    def _predicted_classes(self: Any) -> np.ndarray | None:
         """The classes, in the order of their places; None of a regression."""
         return vars(self).get("classes_")
 
-    def _winner(self, scores: Expression) -> Expression:
+    def _winner(self: Any, scores: Expression) -> Expression:
         """The place of the predicted class."""
         return Threshold(scores) if scores.n_columns == 1 else FirstWins(scores)
 
-    def _probabilities(self, scores: Expression, winner: Expression) -> Expression | None:
+    def _probabilities(self: Any, scores: Expression, winner: Expression) -> Expression | None:
         """The probabilities of the classes; None where there are none."""
         return None
 
-    def _reported(self, scores: Expression) -> Expression:
+    def _reported(self: Any, scores: Expression) -> Expression:
         """What ``decision_function`` returns."""
         return scores
 
-    def _prediction(self) -> Prediction:
+    def _prediction(self: Any) -> Prediction:
         """All trees of the fitted model.
 
         Raises

@@ -255,6 +255,8 @@ def _moment(value: float) -> str:
 
 def _value(value: float) -> str:
     """A number of a column; years have no mark between their digits."""
+    if not math.isfinite(float(value)):  # an infinity is text, as JSON has it
+        return _digits(float(value), 3)
     return _minus(value_text("number", value))
 
 

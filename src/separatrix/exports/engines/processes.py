@@ -43,7 +43,10 @@ class _Process(ABC):
         """Its version; None where it is not installed."""
         if shutil.which(self.command) is None:
             return None
-        return _ran([self.command, "--version"]).splitlines()[0]
+        # A compiler names its distribution in brackets before its own version.
+        banner = re.sub(r"\(.*?\)", "", _ran([self.command, "--version"]))
+        found = re.search(r"\d+(\.\d+)+", banner)
+        return found[0] if found else banner.splitlines()[0]
 
     @abstractmethod
     def _prepared(self, folder: Path, text: str, program: Program, rows: Rows) -> list[str]:

@@ -24,7 +24,7 @@ class ExportOptions(options.LineOptions):
     model: str = options.argument()
     to: str = options.option("The language.", ("sql", "c", "js", "onnx", "python"), required=True)
     dialect: str | None = options.option(
-        "Of SQL. [default: duckdb]",
+        "The dialect of SQL. [default: duckdb]",
         ("duckdb", "postgres", "bigquery", "snowflake", "sqlserver", "sqlite"),
     )
     output: str | None = options.output("The file to write. [default: stdout]")
