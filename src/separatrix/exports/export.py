@@ -359,12 +359,23 @@ def _cells(program: Program, data: Any) -> Rows:
             gone, values = missing_mask(column), np.ma.getdata(column).tolist()
         else:
             values = np.asarray(column, dtype=object).tolist()
-            gone = [value is None or value != value for value in values]
+            # Only pandas knows its own marks, which are not even equal to themselves or not.
+            gone = (
+                column.isna().tolist()
+                if hasattr(column, "isna")
+                else [value is None or value != value for value in values]
+            )
         if cell.kind == "text":
             rows[cell.column] = [None if g else str(v) for v, g in zip(values, gone, strict=True)]
         else:
-            rows[cell.column] = [
-                np.nan if g else v if isinstance(cell, Parsed) and isinstance(v, str) else float(v)
-                for v, g in zip(values, gone, strict=True)
-            ]
+            try:
+                rows[cell.column] = [
+                    np.nan if g else v if isinstance(cell, Parsed) and isinstance(v, str) else float(v)
+                    for v, g in zip(values, gone, strict=True)
+                ]
+            except (TypeError, ValueError) as error:
+                raise DataError(
+                    f"the column '{cell.column}' of the data to check with holds something that is "
+                    f"no number, where the model reads a {cell.kind}: {error}"
+                ) from error
     return rows

@@ -131,10 +131,12 @@ def _source(table: str, dialect: Dialect) -> str:
         return f"(\n{table}\n)"
     if re.match(r"""[("'`[]|[a-z_][\w.]*\(""", table, re.IGNORECASE | re.ASCII):
         return table
-    parts = table.split(".")
-    if all(re.fullmatch(r"[A-Za-z_]\w*", part, re.ASCII) for part in parts):
-        return table
-    return ".".join(map(dialect.identifier, parts))
+    # Plain names are found whatever their case; PostgreSQL reads user as a function.
+    plain = r"(?!(?:all|case|end|from|group|order|table|user|values)$)[a-z_]\w*"
+    return ".".join(
+        part if re.fullmatch(plain, part, re.ASCII | re.IGNORECASE) else dialect.identifier(part)
+        for part in table.split(".")
+    )
 
 
 def _sentences(program: Program, dialect: Dialect, table: str, beside: str) -> Iterator[str]:
