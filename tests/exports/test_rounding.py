@@ -116,6 +116,19 @@ def test_sums_of_products():
                 <= 2 * enclosed(tree, of_features(X)).errors).all()  # fmt: skip
 
 
+def test_sums_that_lose_every_term():
+    """From left to right each small term is rounded away, as none is where they come first."""
+    for d in (3, 60, 1000):
+        tree = Affine(Features(d), np.ones((1, d)), np.zeros(1))
+        row = np.full((1, d), 2.0**-53)
+        row[0, 0] = 1.0
+        found = enclosed(tree, of_features(row))
+        assert sum(row[0].tolist()) == 1.0
+        assert (d - 1) * 2.0**-53 <= found.errors[0, 0] <= (d + 3) * 2.0**-53
+        small_first = sum(row[0, ::-1].tolist())
+        assert abs(small_first - 1.0) <= 2.0 * found.errors[0, 0]
+
+
 def test_functions_of_scores():
     random = np.random.default_rng(1)
     S = np.concatenate([random.standard_normal((30, 3)) * 5, random.standard_normal((20, 3)) * 300])

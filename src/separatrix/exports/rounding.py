@@ -294,6 +294,8 @@ def matrix_of(program: features.Program, cells: Cells, words: Callable[..., Any]
         weights of its words, of shape (n_rows, n_words).
     """
     parts = []
+    parsed = [cell for cell in program.cells if isinstance(cell, features.Parsed)]
+    cells = {**cells, **{own.column: [*map(own.number, cells[own.column])] for own in parsed}}
     with np.errstate(all="ignore"):
         for feature in program.features:
             if isinstance(feature, features.Words):
