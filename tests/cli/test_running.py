@@ -22,8 +22,7 @@ from separatrix.solvers.driver import watch
 
 COMMANDS = [
     "fit", "path", "compare", "predict", "evaluate", "export", "report", "verify", "info",
-    "summary",
-    "diagnose", "separable", "check-certificate", "studio",
+    "summary", "diagnose", "separable", "check-certificate", "studio",
 ]  # fmt: skip
 
 

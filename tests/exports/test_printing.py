@@ -119,6 +119,7 @@ CASES = {
 }
 
 
+@pytest.mark.crossed
 @LANGUAGES
 @pytest.mark.parametrize("case", CASES)
 def test_nodes(case, language):

@@ -74,6 +74,10 @@ class Dialect:
         Whether names that differ in case alone are the same even in quotes.
     words : str
         The list of all words of a text; empty where it would not be that of Python.
+    parsed : str
+        A column as a float64, whether it holds numbers or texts that are read as such: ``{1}`` is
+        what they match, ``{2}`` what is not in them, ``{3}`` what is in the negative ones, ``{4}``
+        each mark between digits, and ``{5}`` the decimal mark.
     """
 
     name: str
@@ -109,6 +113,7 @@ class Dialect:
     names: str = ".*"
     folds: bool = False
     words: str = ""
+    parsed: str = ""
 
     def identifier(self, name: str) -> str:
         """A name in quotes."""
@@ -155,6 +160,11 @@ class Dialect:
             return f"CAST(NULL AS {self.timestamp})"
         moment = datetime(1970, 1, 1) + timedelta(microseconds=round(days * 86_400e6))
         return f"CAST('{moment.isoformat(sep=' ')}' AS {self.timestamp})"
+
+    def pattern(self, pattern: str) -> str:
+        """A regular expression as a text literal."""
+        braced = re.sub(r"\\u([0-9a-f]{4})", r"\\x{\1}", pattern)
+        return self.string(braced if self.name == "duckdb" else pattern)
 
     def maximum(self, numbers: Sequence[str]) -> str:
         """The largest of numbers that are all there or all missing."""
@@ -252,6 +262,17 @@ DIALECTS = {
             columns=4000,
             folds=True,
             words="regexp_extract_all({0}, '[\\p{{L}}\\p{{N}}_]{{2,}}')",
+            parsed=(
+                "CASE WHEN typeof({0}) <> 'VARCHAR'"
+                "\n      THEN nullif(TRY_CAST({0} AS DOUBLE), 'NaN'::DOUBLE)"
+                "\n      WHEN NOT regexp_matches(CAST({0} AS VARCHAR),"
+                "\n        {2})"
+                "\n      THEN TRY_CAST(replace(regexp_replace(regexp_extract(CAST({0} AS VARCHAR),"
+                "\n        {1}, 1),"
+                "\n        {4}, '', 'g'), {5}, '.') AS DOUBLE)"
+                "\n        * CASE WHEN regexp_matches(CAST({0} AS VARCHAR), {3})"
+                " THEN -1e0 ELSE 1e0 END END"
+            ),
         ),
         Dialect(
             name="postgres",
@@ -281,6 +302,22 @@ DIALECTS = {
             infinity="'Infinity'::float8",
             whole_row="(sx_row).*",
             fence="OFFSET 0",
+            parsed=(
+                "CASE WHEN pg_typeof({0}) NOT IN"
+                " ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)"
+                "\n      THEN nullif(CAST({0} AS float8), 'NaN'::float8)"
+                "\n      WHEN CAST({0} AS text) !~"
+                "\n        {2}"
+                "\n      THEN (SELECT CASE WHEN abs(own::numeric) >= 1.79769313486231580794e308"
+                " THEN 'Infinity'::float8"
+                # What rounds to zero is an error, too.
+                "\n        WHEN abs(own::numeric) <= 2.4703282292062327209e-324 THEN 0"
+                " ELSE own::float8 END"
+                "\n        * CASE WHEN CAST({0} AS text) ~ {3} THEN -1 ELSE 1 END"
+                "\n        FROM (SELECT replace(regexp_replace(substring(CAST({0} AS text) from"
+                "\n          {1}),"
+                "\n          {4}, '', 'g'), {5}, '.') AS own OFFSET 0) AS spelled) END"
+            ),
         ),
         Dialect(
             name="bigquery",

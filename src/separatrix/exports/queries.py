@@ -90,8 +90,14 @@ class Query:
         lines += [f"source.{quoted(name)} AS kept_{k}" for k, name in enumerate(kept, 1)]
         kinds = {"number": dialect.number, "date": dialect.date}
         for cell, name in self._cells.items():
-            own = f"source.{quoted(cell.column)}"
-            text = self._text(cell, own) if cell.kind == "text" else kinds[cell.kind].format(own)
+            column = f"source.{quoted(cell.column)}"
+            if isinstance(cell, features.Parsed):
+                patterns = map(dialect.pattern, (cell.whole, cell.never, cell.negative, cell.marks))
+                text = dialect.parsed.format(column, *patterns, dialect.string(cell.decimal))
+            elif cell.kind == "text":
+                text = self._text(cell, column)
+            else:
+                text = kinds[cell.kind].format(column)
             lines.append(f"{text} AS {name}")
         self.last = self.part("cells", lines or ["1 AS one"], f"{source} AS source")
 
@@ -541,7 +547,7 @@ class Query:
         if not self.dialect.strict or own.operator in "+-":
             return text
         if not constant:
-            return self._held(text, [left, right], _TAME, 1.0 / _TAME)
+            return self._held_product(text, left, right)
         size = abs(1.0 / constant if own.operator == "/" else constant)
         least = 2.0 * _SMALLEST / size if size < 1.0 and not _is_shifted(own.left) else 0.0
         return self._held(text, [left], least, _MOST / 2.0 / size if size > 1.0 else math.inf)
@@ -553,6 +559,15 @@ class Query:
         cases = f"WHEN {small} THEN {self.number(0)} " if least else ""
         cases += f"WHEN {large} THEN {text}" if most < math.inf else f"ELSE {text}"
         return f"CASE {cases} END" if cases.startswith("WHEN") else text
+
+    def _held_product(self, text: str, left: str, right: str) -> str:
+        """A product of two numbers that stays within range."""
+        tame, one, most = self.number(_TAME), self.number(1), self.number(_MOST / 2.0)
+        pairs = (left, right), (right, left)
+        small = " OR ".join(f"(abs({x}) < {tame} AND abs({y}) <= {one})" for x, y in pairs)
+        share = f"CASE WHEN abs({right}) > {one} THEN {most} / abs({right}) ELSE {most} END"
+        large = f"abs({right}) <= {most} AND abs({left}) <= {share}"
+        return f"CASE WHEN {small} THEN {self.number(0)} WHEN {large} THEN {text} END"
 
     @_number.register
     def _(self, own: features.Power) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from separatrix.exports.artefacts import Heading, Sample, Unprintable
 from separatrix.exports.dialects import DIALECTS, Dialect, plain_line
 from separatrix.exports.queries import Query, case
-from separatrix.expressions.features import Cell, Program
+from separatrix.expressions.features import Cell, Parsed, Program
 
 __all__ = ["printed", "statements"]
 
@@ -125,16 +125,18 @@ def _require_names(program: Program, dialect: Dialect) -> None:
 
 
 def _source(table: str, dialect: Dialect) -> str:
-    """A query in brackets, what is SQL already, or a name, which is quoted where it has to be."""
+    """The source of rows: a query in brackets, SQL as it is, or a name, quoted if need be."""
     table = table.strip(" \n;")
     if re.match(r"(select|with)\b", table, re.IGNORECASE):
         return f"(\n{table}\n)"
     if re.match(r"""[("'`[]|[a-z_][\w.]*\(""", table, re.IGNORECASE | re.ASCII):
         return table
-    parts = table.split(".")
-    if all(re.fullmatch(r"[A-Za-z_]\w*", part, re.ASCII) for part in parts):
-        return table
-    return ".".join(map(dialect.identifier, parts))
+    # Plain names are found whatever their case; PostgreSQL reads user as a function.
+    plain = r"(?!(?:all|case|end|from|group|order|table|user|values)$)[a-z_]\w*"
+    return ".".join(
+        part if re.fullmatch(plain, part, re.ASCII | re.IGNORECASE) else dialect.identifier(part)
+        for part in table.split(".")
+    )
 
 
 def _sentences(program: Program, dialect: Dialect, table: str, beside: str) -> Iterator[str]:
@@ -263,6 +265,8 @@ def _proof(program: Program, sample: Sample, dialect: Dialect) -> str:
 
 
 def _cell(dialect: Dialect, cell: Cell, value: Any) -> str:
-    if cell.kind == "text":
+    if isinstance(cell, Parsed):
+        value = cell.spelled(value)
+    if cell.kind == "text" or isinstance(cell, Parsed):
         return f"CAST(NULL AS {dialect.texts})" if value is None else dialect.string(value)
     return dialect.moment(value) if cell.kind == "date" else dialect.float64(value)
