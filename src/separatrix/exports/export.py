@@ -370,7 +370,11 @@ def _cells(program: Program, data: Any) -> Rows:
         else:
             try:
                 rows[cell.column] = [
-                    np.nan if g else v if isinstance(cell, Parsed) and isinstance(v, str) else float(v)
+                    np.nan
+                    if g
+                    else v
+                    if isinstance(cell, Parsed) and isinstance(v, str)
+                    else float(v)
                     for v, g in zip(values, gone, strict=True)
                 ]
             except (TypeError, ValueError) as error:
