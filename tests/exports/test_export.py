@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -246,6 +247,10 @@ def test_a_table_in_every_language(run, people, target):
     assert all(proof["ok"] and proof["rows"] > 600 for proof in document["proofs"])
     assert document["proofs"] or document["absent"]
     assert Path("made").stat().st_size > 2000
+    if target[0] == "onnx":
+        saved = pytest.importorskip("onnx").load("made").metadata_props
+        properties = {one.key: one.value for one in saved}
+        assert sorted(json.loads(properties["separatrix_columns"])) == sorted(HEAD[:-1])
 
 
 def test_sqlite_answers_as_predict_does(run, people):
