@@ -256,9 +256,13 @@ def test_what_is_printed_and_what_is_said(run, people):
     assert ran.code == 0
     assert made_by(ran.out)["proof"]() <= 1.0
     assert "proof     python 3." in ran.err and "every class is the model's" in ran.err
-    saved = run("export", people / "people.model", "--to", "python", "-o", "model.py")
-    assert saved.lines["written"] == "model.py"
-    assert Path("model.py").read_text("utf-8") == ran.out
+    saved = run("export", people / "people.model", "--to", "python", "-o", "people.py")
+    assert saved.lines["written"] == "people.py"
+    assert Path("people.py").read_text("utf-8") == ran.out
+    # Without a name of its own, what is printed is called as its file is.
+    assert run("export", people / "people.model", "--to", "python", "-o", "rich.v2.py").code == 0
+    named = ran.out.replace("from people import", "from rich import")
+    assert Path("rich.v2.py").read_text("utf-8") == named
     unproved = run("export", people / "people.model", "--to", "sql", "--dialect", "bigquery")
     assert unproved.code == 0 and "no engine here runs this dialect" in unproved.err
 

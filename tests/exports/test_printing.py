@@ -279,7 +279,7 @@ print(proof() <= 1.0)
     )
     assert done.stdout.splitlines() == [
         "['b' None None] [0.1] (0, 1)",
-        "TypeError Column 'x0' holds a number, not '1'.",
+        "TypeError Column 'x0' takes a number, not '1'.",
         "KeyError 'x1'",
         "True",
     ], done.stderr

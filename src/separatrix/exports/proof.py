@@ -201,7 +201,7 @@ def golden(reference: Reference, rows: Rows, precision: Precision = DOUBLE) -> S
     """
     whole = sample_of(reference, rows, precision)
     useful = np.isfinite(whole.score_bounds).all(axis=1)
-    none = np.isnan(whole.expected.scores).any(axis=1)
+    none = ~reference.features(rows)[1]
     places = np.flatnonzero(useful & ~none)
     step = max(1, len(places) // (GOLDEN - 6))
     kept = [*places[::step][: GOLDEN - 6].tolist(), *np.flatnonzero(none)[:6].tolist()]

@@ -18,6 +18,7 @@ from separatrix.expressions.features import (
     Constant,
     IsLevel,
     IsMissing,
+    Parsed,
     Program,
     Words,
 )
@@ -42,6 +43,11 @@ _TEXTS = (
     *(None, "", " ", "a level nobody has", "it's", 'say "so"', "a;b -- c", "/* d */", "*/ e"),
     *("\\", "\n", "a\tb", "É", "ß", "İ", "漢字", "😀", "%", "$1", "null", "NaN", "1", "1.0", "01"),
     "x" * 1000,
+)
+_SPELLED = (
+    *(" 1,234.50 €", "1.234,5", "(250)", "$ (3)", "39.6%", "1'000", "1\xa0234,5", "1\u2009234"),
+    *("-", "", "１２", "1e5", "1 e-5", "1e５", "1_000", "0x10", "NaN", "inf", "−5", "5-", "(-5)"),
+    *("-0", "007", "<0.5", "5*", "5.", ",5", "12,34,567", "5 kg", "$5$", "\n5\u3000", "1e-400"),
 )
 # So many columns are tried with every special cell; of more, this number is drawn.
 _MOST_COLUMNS = 40
@@ -165,6 +171,8 @@ def _special(
             tried: list[Any] = [*_TEXTS, *known[:20], *near, " ".join(map(str, known[:5]))]
         elif cell.kind == "date":
             tried = [_held(cell, v) for v in (*_DAYS, *known[:8])]
+        elif isinstance(cell, Parsed):
+            tried = [*_SPELLED, *(cell.spelled(v) for v in (*_NUMBERS, *known[:6]))]
         else:
             about = [float(np.nextafter(v, side)) for v in known[:6] for side in (-np.inf, np.inf)]
             tried = [*_NUMBERS, *known[:6], *about]
@@ -202,8 +210,11 @@ def rows_beside_boundaries(program: Program, typical: Rows, labels: Callable[[Ro
         The places of the predicted classes of rows, -1 for none.
     """
     numeric = [cell.column for cell in program.cells if cell.kind != "text"]
-    whole = [k for k in range(len(next(iter(typical.values()), [])))
-             if all(np.isfinite(typical[c][k]) for c in numeric)]  # fmt: skip
+    whole = [
+        k
+        for k in range(len(next(iter(typical.values()), [])))
+        if all(isinstance(typical[c][k], float) and np.isfinite(typical[c][k]) for c in numeric)
+    ]
     empty: Rows = {cell.column: [] for cell in program.cells}
     if len(whole) < 2 or not numeric:
         return empty

@@ -15,8 +15,8 @@ import numpy as np
 
 from separatrix.exports.artefacts import Heading, Sample, Unprintable
 from separatrix.exports.dialects import DIALECTS, Dialect, plain_line
-from separatrix.exports.queries import Query
-from separatrix.expressions.features import Cell, Program
+from separatrix.exports.queries import Query, case
+from separatrix.expressions.features import Cell, Parsed, Program
 
 __all__ = ["printed", "statements"]
 
@@ -131,10 +131,12 @@ def _source(table: str, dialect: Dialect) -> str:
         return f"(\n{table}\n)"
     if re.match(r"""[("'`[]|[a-z_][\w.]*\(""", table, re.IGNORECASE | re.ASCII):
         return table
-    parts = table.split(".")
-    if all(re.fullmatch(r"[A-Za-z_]\w*", part, re.ASCII) for part in parts):
-        return table
-    return ".".join(map(dialect.identifier, parts))
+    # Plain names are found whatever their case; PostgreSQL reads user as a function.
+    plain = r"(?!(?:all|case|end|from|group|order|table|user|values)$)[a-z_]\w*"
+    return ".".join(
+        part if re.fullmatch(plain, part, re.ASCII | re.IGNORECASE) else dialect.identifier(part)
+        for part in table.split(".")
+    )
 
 
 def _sentences(program: Program, dialect: Dialect, table: str, beside: str) -> Iterator[str]:
@@ -237,9 +239,14 @@ def _proof(program: Program, sample: Sample, dialect: Dialect) -> str:
     for k, (own, gap) in enumerate(zip(found, gaps, strict=True), 1):
         bound, zero = f"kept_{n + k}", number(0)
         shares.append(
-            f"CASE WHEN {own} IS NULL AND kept_{k} IS NULL THEN {zero}"
-            f" WHEN {gap} <= {bound} AND {gap} < {number(1e-200)} THEN {zero}"
-            f" WHEN {gap} <= {bound} * {number(1e6)} THEN {gap} / {bound} ELSE {number(1e300)} END"
+            case(
+                [
+                    f"WHEN {own} IS NULL AND kept_{k} IS NULL THEN {zero}",
+                    f"WHEN {gap} <= {bound} AND {gap} < {number(1e-200)} THEN {zero}",
+                    f"WHEN {gap} <= {bound} * {number(1e6)} THEN {gap} / {bound}",
+                    f"ELSE {number(1e300)}",
+                ]
+            )
         )
     shares = query.stage("share", shares)
     wrong = [
@@ -258,6 +265,8 @@ def _proof(program: Program, sample: Sample, dialect: Dialect) -> str:
 
 
 def _cell(dialect: Dialect, cell: Cell, value: Any) -> str:
-    if cell.kind == "text":
+    if isinstance(cell, Parsed):
+        value = cell.spelled(value)
+    if cell.kind == "text" or isinstance(cell, Parsed):
         return f"CAST(NULL AS {dialect.texts})" if value is None else dialect.string(value)
     return dialect.moment(value) if cell.kind == "date" else dialect.float64(value)
