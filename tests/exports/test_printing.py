@@ -167,6 +167,7 @@ def test_polynomials(degree, language):
     holds(program, sample_of(rows, answers_of(prediction, X[:12])), language)
 
 
+@pytest.mark.crossed
 @LANGUAGES
 @pytest.mark.parametrize(
     "classes", [(False, True), (-1, 1), (0, 2**60), (0.5, 1.5), ("", 'é"\\\n*/??/'), ("1", "01")]

@@ -117,6 +117,7 @@ def test_steps_of_numbers(name: str) -> None:
     assert_same(model, cases.hostile(X), 1e-12)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("gone", [False, True])
 @pytest.mark.parametrize("name", cases.CATEGORIES)
 def test_steps_of_categories(name: str, gone: bool) -> None:
