@@ -125,7 +125,7 @@ def _require_names(program: Program, dialect: Dialect) -> None:
 
 
 def _source(table: str, dialect: Dialect) -> str:
-    """What is read from: a query in brackets, what is SQL already, or a name, quoted if it has to be."""
+    """What is read from: a query, what is SQL already, or a name, quoted if it has to be."""
     table = table.strip(" \n;")
     if re.match(r"(select|with)\b", table, re.IGNORECASE):
         return f"(\n{table}\n)"
