@@ -428,6 +428,28 @@ FAULTS = (
         "np.where(self.decision(X) > 0.0, 1, -1)",
         "geometry/test_hyperplane.py",
     ),
+    # --- exports ------------------------------------------------------------------------------
+    Fault(
+        "products are taken off a score in C, JavaScript and Python",
+        "exports/printing.py",
+        'f"{weights}[{k}][{j}] * {values}[{j}]", "+=")',
+        'f"{weights}[{k}][{j}] * {values}[{j}]", "-=")',
+        "exports/test_printing.py::test_nodes",
+    ),
+    Fault(
+        "the bound on a sum does not grow with the number of its terms",
+        "exports/rounding.py",
+        "count = inner.values.shape[1] + 2",
+        "count = 2",
+        "exports/test_rounding.py",
+    ),
+    Fault(
+        "a class is decided by probabilities",
+        "exports/printing.py",
+        '"label": own.label, "probabilities"',
+        '"label": answers.FirstWins(own.probabilities), "probabilities"',
+        "exports/test_export.py::test_a_threshold_is_part_of_the_model",
+    ),
 )
 
 

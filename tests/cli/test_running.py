@@ -21,8 +21,8 @@ from separatrix.cli.output import jsonable, printable, use_color
 from separatrix.solvers.driver import watch
 
 COMMANDS = [
-    "fit", "path", "compare", "predict", "evaluate", "export", "report", "verify", "info", "summary",
-    "diagnose", "separable", "check-certificate", "studio",
+    "fit", "path", "compare", "predict", "evaluate", "export", "report", "verify", "info",
+    "summary", "diagnose", "separable", "check-certificate", "studio",
 ]  # fmt: skip
 
 

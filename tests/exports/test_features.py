@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,29 @@ def test_cells_that_were_read_from_texts(tmp_path: Any) -> None:
     joined = " ".join(remarks)
     assert "price' was read from texts, as numbers in $: give the number alone" in joined
     assert "durations, in seconds" in joined and "via (web)" in joined
+
+
+def test_every_case_of_a_truth_word_is_listed(tmp_path: Any) -> None:
+    words = ["yes", "No", "Y", "no", "true"]
+    table, _ = read(tmp_path, {"paid": [words[k % 5] for k in range(60)]})
+    encoder = Encoder().fit(table)
+    assert not any("several spellings" in remark for remark in encoder.features()[1])
+    known = ("true", "FALSE", "yes", "no", "y", "N", "on", "off", "t", "f")
+    mixed = (itertools.product(*(c.lower() + c.upper() for c in word)) for word in known)
+    every = ["".join(text) for text in itertools.chain.from_iterable(mixed)]
+    texts = [*every, "1", "0", "maybe", "ＹＥＳ", None]
+    later = Table.from_columns({"paid": texts}, kinds={"paid": "category"})
+    assert_same(encoder, later, {"paid": texts})
+
+
+def test_spellings_of_a_level_are_listed(tmp_path: Any) -> None:
+    plans = ["Pro", "PRO", "Zürich", "Zurich", "zürich."]
+    table, _ = read(tmp_path, {"plan": [plans[k % 5] for k in range(60)]})
+    encoder = Encoder().fit(table)
+    texts = ["Pro", "pro.", "PRO.", "ZURICH", "zurich.", "ZÜRICH.", "Zug", None]
+    later = Table.from_columns({"plan": texts}, kinds={"plan": "category"})
+    assert_same(encoder, later, {"plan": texts})
+    assert "several spellings" in " ".join(encoder.features()[1])
 
 
 def test_an_svmlight_file_has_numbered_columns(tmp_path: Any) -> None:

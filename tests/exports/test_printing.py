@@ -119,6 +119,7 @@ CASES = {
 }
 
 
+@pytest.mark.crossed
 @LANGUAGES
 @pytest.mark.parametrize("case", CASES)
 def test_nodes(case, language):
@@ -277,7 +278,7 @@ print(proof() <= 1.0)
     )
     assert done.stdout.splitlines() == [
         "['b' None None] [0.1] (0, 1)",
-        "TypeError Column 'x0' holds a number, not '1'.",
+        "TypeError Column 'x0' takes a number, not '1'.",
         "KeyError 'x1'",
         "True",
     ], done.stderr

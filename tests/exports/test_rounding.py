@@ -16,15 +16,18 @@ from separatrix.exports.rounding import (
     DOUBLE,
     SINGLE,
     Enclosed,
+    _enclose,
     arithmetic,
     certain_labels,
     enclosed,
+    matrix_of,
 )
 from separatrix.expressions import (
     Affine,
     Clipped,
     Consistent,
     Difference,
+    Evaluation,
     Exp,
     Features,
     FirstWins,
@@ -34,13 +37,27 @@ from separatrix.expressions import (
     LogSigmoid,
     Monomials,
     Normalised,
+    Positive,
     Quadratic,
     Scaled,
     Sigmoid,
     Softmax,
     Threshold,
     Votes,
+    Wins,
     evaluated,
+)
+from separatrix.expressions.features import (
+    Arithmetic,
+    Cell,
+    Compare,
+    Constant,
+    DatePart,
+    Function,
+    IsMissing,
+    Power,
+    Program,
+    Where,
 )
 from separatrix.kernels.functions import PolynomialKernel, RBFKernel, SigmoidKernel
 
@@ -97,6 +114,19 @@ def test_sums_of_products():
                           for x in X]) + b  # fmt: skip
         assert (np.abs(other - enclosed(tree, of_features(X)).values)
                 <= 2 * enclosed(tree, of_features(X)).errors).all()  # fmt: skip
+
+
+def test_sums_that_lose_every_term():
+    """From left to right each small term is rounded away, as none is where they come first."""
+    for d in (3, 60, 1000):
+        tree = Affine(Features(d), np.ones((1, d)), np.zeros(1))
+        row = np.full((1, d), 2.0**-53)
+        row[0, 0] = 1.0
+        found = enclosed(tree, of_features(row))
+        assert sum(row[0].tolist()) == 1.0
+        assert (d - 1) * 2.0**-53 <= found.errors[0, 0] <= (d + 3) * 2.0**-53
+        small_first = sum(row[0, ::-1].tolist())
+        assert abs(small_first - 1.0) <= 2.0 * found.errors[0, 0]
 
 
 def test_functions_of_scores():
@@ -231,7 +261,8 @@ def test_classes_are_certain_beyond_the_bound_alone():
     first = Softmax(both)
     lifted = enclosed(Consistent(first, FirstWins(both)), rows)
     assert (lifted.errors >= enclosed(first, rows).errors).all()
-    assert not np.isfinite(enclosed(Votes(both, 3), of_features(np.array([[0.0]]))).errors).any()
+    near = Votes(Affine(Features(1), np.array([[1.0], [1.0], [0.0]]), np.array([-1.0, 0, 0])), 3)
+    assert not np.isfinite(enclosed(near, of_features(np.array([[1.0]]))).errors).any()
     pair = Affine(Features(1), np.array([[1.0], [3.0]]), np.zeros(2))
     apart = enclosed(Difference(pair), of_features(np.array([[1.0], [2.0]])))
     assert apart.values[:, 0].tolist() == [2.0, 4.0]
@@ -252,3 +283,119 @@ def test_single_precision_is_charged_for():
     own = exponents / exponents.sum(axis=1, keepdims=True)
     assert (np.abs(own - shares.values) <= 2 * shares.errors).all()
     assert arithmetic.now is DOUBLE
+
+
+def taken_through(node, evaluated_at):
+    """The values of a node where those that it is of are given."""
+    return Evaluation(None).given(node.of, evaluated_at).of(node)
+
+
+def test_errors_of_the_arguments_are_charged_at_their_worst_place():
+    """Exact arguments lie within once the error, and those of another evaluation within twice."""
+    random = np.random.default_rng(5)
+    n, inner = 4000, Affine(Features(3), np.eye(3), np.zeros(3))
+    values = random.standard_normal((n, 3)) * 10.0 ** random.uniform(-3, 3, size=(n, 1))
+    errors = np.abs(values) * 10.0 ** random.uniform(-10, 2, size=(n, 3))
+    # Scores whose exponentials are no numbers any more, and errors that bring them back.
+    values[:200] = random.uniform(-900, 900, size=(200, 3))
+    errors[:200] = random.uniform(0, 1500, size=(200, 3))
+    values[200:300, :2] = values[200:300, 2:]
+    exact, other = values.copy(), values.copy()
+    for k in (0, 1):
+        side = random.choice([-1.0, -0.5, 0.0, 1.0], size=(n, 3)) * 0.99999
+        exact += side * errors * (k == 0)
+        other = exact + side * errors
+    points, heights = np.array([-2.0, 0.0, 1e-9, 2.0]), np.array([0.0, 0.2, 0.7, 0.9])
+    one = Affine(Features(3), np.eye(3)[:1], np.zeros(1))
+    nodes = [
+        *(Sigmoid(one), Softmax(inner), Exp(inner), LogSigmoid(inner), Clipped(inner)),
+        *(Leads(inner), Scaled(inner, -3.0, 0.5), Interpolate(inner, points, heights)),
+        *(Votes(inner, 3), Wins(inner, 3), Positive(inner), Difference(inner)),
+    ]
+    for node in nodes:
+        columns = 1 if node.of is one else 2 if isinstance(node, Difference) else 3
+        known = Enclosed(values[:, :columns], errors[:, :columns])
+        with np.errstate(all="ignore"):
+            found = given(node, known)
+            at = [taken_through(node, part[:, :columns]) for part in (exact, other)]
+            for own in (at[1], found.values):
+                off = np.where(np.isinf(found.errors), 0.0, np.abs(at[0] - own))
+                assert (off <= found.errors).all(), type(node)
+    for node in (Threshold(one), FirstWins(inner), Positive(inner)):
+        columns = node.of.n_columns
+        known = Enclosed(values[:, :columns], errors[:, :columns])
+        labels, certain = certain_labels(node, lambda _: known)  # noqa: B023
+        assert 0.1 < certain.mean() < 0.9
+        for part in (exact, other):
+            own = taken_through(node, part[:, :columns])
+            assert (own[certain] == labels[certain]).all()
+    shares = Normalised(inner)
+    found = given(shares, Enclosed(np.abs(values), errors))
+    at = [taken_through(shares, np.maximum(np.abs(values) + (part - values), 0.0))
+          for part in (exact, other)]  # fmt: skip
+    assert (np.abs(at[0] - at[1]) <= found.errors).all()
+
+
+def given(node, known):
+    """The bounds of a node for known bounds of what it is of."""
+    return _enclose(node, lambda _: known)
+
+
+def test_what_float32_rounds_and_loses_is_charged_for():
+    random = np.random.default_rng(6)
+    one = Affine(Features(1), np.eye(1), np.zeros(1))
+    S = random.uniform(-110, 110, size=(60, 1)).astype(np.float32).astype(np.float64)
+    points, heights = np.array([-9.0, 1e5, 1e5 + 1e-3, 2e5]), np.array([0.0, 0.3, 0.9, 1.0])
+    near = 1e5 + random.uniform(-0.02, 0.02, size=(60, 1))
+    single = np.float32
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+        minus, plus = (
+            single(1) / (single(1) + np.exp(sign * S.astype(single))) for sign in (1, -1)
+        )
+        x, rounded = near.astype(single), points.astype(single)
+        left = np.clip(np.searchsorted(rounded, x, side="right") - 1, 0, 2)
+        p, q = (heights.astype(single)[left + k] for k in (0, 1))
+        share = (x - rounded[left]) / (rounded[left + 1] - rounded[left])
+        cases = [
+            (Sigmoid(one), S, np.hstack([minus, plus])),
+            (Exp(one), S, np.exp(S.astype(single))),
+            (Interpolate(one, points, heights), near, np.fmin(p + share * (q - p), q)),
+            # Weights that are no numbers of float32, and sums that are none.
+            (Affine(Features(1), np.array([[1.7e-45]]), np.zeros(1)), S * 1e30,
+             single(1.7e-45) * (S * 1e30).astype(single)),
+            (Affine(Features(2), np.array([[1e20, -1e20]]), np.zeros(1)), np.hstack([S, S]) * 1e18,
+             S.astype(single) * single(1e38) - S.astype(single) * single(1e38)),
+        ]  # fmt: skip
+        for node, rows, found in cases:
+            whole = of_features(rows)
+            with arithmetic(SINGLE):
+                narrow = enclosed(node, of_features(rows, np.abs(rows) * SINGLE.unit))
+            bounds = enclosed(node, whole).errors + narrow.errors
+            off = np.abs(found - enclosed(node, whole).values)
+            assert ((off <= bounds) | np.isinf(bounds)).all(), type(node)
+            assert not np.isinf(bounds).all() or not np.isfinite(found).all()
+
+
+def test_features_of_cells_that_cancel_overflow_or_lie_beside_a_condition():
+    x, zero = Cell("x"), Constant(0.0)
+    third = Arithmetic("/", x, Constant(3.0))
+    # Nine thirds less three are rounded, and so may be on either side of zero.
+    less = Arithmetic("-", Power(third, 2), Constant(1.0))
+    side = Where(Compare("<", less, zero), zero, Constant(1.0))
+    tiny = Arithmetic("/", Constant(1e-310), Power(Power(third, 60), 2))
+    program = Program((x,), (side, Function("floor", less), tiny, less), ("",) * 4, None)
+    found = matrix_of(program, {"x": [3.0 + 2e-15, 4.0, 3.0 - 2e-15]}, None)
+    assert np.isinf(found.errors[[0, 2], :2]).all()
+    assert (found.errors[1, :2] == 0.0).all()
+    for k, cell in enumerate((3.0 + 2e-15, 4.0, 3.0 - 2e-15)):
+        exact = EXACT(1e-310) / (EXACT(cell) / 3) ** 120
+        assert abs(EXACT(float(found.values[k, 2])) - exact) <= found.errors[k, 2]
+    missing = Where(IsMissing(x, (-999.9,)), zero, x)
+    cells = {"x": [-999.9, np.nextafter(-999.9, 0.0), -998.0]}
+    with arithmetic(SINGLE):
+        found = matrix_of(Program((x,), (missing,), ("",), None), cells, None)
+    assert np.isinf(found.errors[:, 0]).tolist() == [False, True, False]
+    hour = DatePart(Cell("x", "date"), "hour")
+    found = matrix_of(Program((x,), (hour,), ("",), None), {"x": [0.5, (1 - 1e-9) / 24]}, None)
+    assert found.values[:, 0].tolist() == [12.0, 1.0]
+    assert np.isinf(found.errors[:, 0]).tolist() == [False, True]

@@ -184,6 +184,7 @@ def samples(name):
     return program, golden(reference, rows), sample_of(reference, rows)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("dialect", ENGINES)
 @pytest.mark.parametrize("name", PREDICTIONS)
 def test_engines_answer_as_trees_do(name, dialect):

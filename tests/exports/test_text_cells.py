@@ -234,8 +234,8 @@ def test_letters_of_all_alphabets_are_those_of_python():
 
 @pytest.mark.parametrize("row, complaint", [
     ('{ "size": 1, "kind": "a" }', "no column \"day\""),
-    ('{ "size": "1", "kind": "a", "day": 0 }', "Column \"size\" holds a number, not a string"),
-    ('{ "size": 1, "kind": 1, "day": 0 }', "Column \"kind\" holds a text, not a number"),
+    ('{ "size": "1", "kind": "a", "day": 0 }', "Column \"size\" takes a number, not a string"),
+    ('{ "size": 1, "kind": 1, "day": 0 }', "Column \"kind\" takes a text, not a number"),
     ('{ "size": true, "kind": null, "day": new Date("2020-03-01T05:00Z") }', "[1,2020,5]"),
     ('{ "size": 1n, "kind": undefined, "day": 0 }', "[1,1970,0]"),
     ('{ "size": null, "kind": "a", "day": 0 }', "null"),

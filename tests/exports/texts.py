@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from functools import cache
 
 import numpy as np
@@ -29,10 +30,40 @@ def strict(own: Compiler, more: str = "") -> Compiler:
     return Compiler(own.command, " ".join([*own._flags, STRICT, more]))
 
 
+def made_by(text):
+    """What the text of a Python file defines."""
+    made = {"__name__": "model"}
+    exec(compile(text, "model.py", "exec"), made)
+    return made
+
+
+class Here:
+    """The interpreter of the tests: each text would start two others."""
+
+    name = "python"
+
+    def version(self):
+        return platform.python_version()
+
+    def run(self, text, program, rows):
+        made = made_by(text)
+        found = made["predict"](rows)
+        places = {label: k for k, label in enumerate(made["CLASSES"])} | {None: -1}
+        labels = found.get("label")
+        return Answers(
+            found["scores"],
+            None if labels is None else np.array([places[label] for label in labels]),
+            found.get("probabilities"),
+        )
+
+    def own_proof(self, text):
+        return made_by(text)["proof"]()
+
+
 @cache
 def first_engine(language):
-    """The first of these; a compiler that does not optimise takes half the time."""
-    own = engines(language)[0]
+    """The first of these, in as little time as it can be had."""
+    own = Here() if language == "python" else engines(language)[0]
     return strict(own, "-O0") if isinstance(own, Compiler) else own
 
 

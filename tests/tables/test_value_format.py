@@ -79,6 +79,19 @@ def test_what_is_no_number(texts) -> None:
     assert find_spelling(texts) is None
 
 
+def test_an_exponent_is_rounded_once_with_its_digits() -> None:
+    form = ValueFormat("number")
+    for text in (
+        "1234567890123456789012345e5",
+        "0.1000000000000000055511151231e23",
+        "5.e3",
+        ".5e-3",
+    ):
+        assert form.number(text) == float(text)
+    assert form.number("1e５") is None
+    assert ValueFormat("number", unit="°").number("12° ") == 12.0
+
+
 def test_a_mark_that_can_be_either() -> None:
     found = find_spelling(["1,063", "2,500"])
     assert (found.spelling.decimal, found.ambiguous) == (".", "1,063")

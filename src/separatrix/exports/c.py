@@ -216,9 +216,12 @@ def _function(code: _C, kind: str, name: str, given: str, value: str, before: st
 def _usage(code: _C, sizes: dict[str, int]) -> list[str]:
     """How the header is used."""
     m, M = code.name, code.name.upper()
+    arrays = ", ".join(f"{m}_number {name}[{size}]" for name, size in sizes.items())
+    call = f"{m}_predict(&row, {', '.join(sizes)})"
+    label = f"{call} is the place of the class, and {m}_class(place) the class"
     return [
-        f"How to call it: fill every field of a {m}_row; {m}_predict returns the place of the "
-        f"class, and {m}_class the class of a place.",
+        f"How to call it: fill every field of a {m}_row row; {arrays} are what is written, and a "
+        f"pointer may be 0. {label if code.program.prediction.classes else f'{call} is 0'}.",
         *answered(code.program, "-1, and NAN for its numbers"),
         f"Proof: cc -x c -D{M}_PROOF {m}.h -lm && ./a.out prints the largest difference from the "
         "answers of the library as a share of its bound, and fails above 1.",

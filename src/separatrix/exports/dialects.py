@@ -19,6 +19,7 @@ _ORDINARY = 1e-15, 1e15
 _CONTROL = re.compile("([\x01-\x1f\x7f-\x9f\u2028\u2029])")
 # What a text has to look like to be a number: engines by themselves take '1_000' or '' for one.
 _NUMERAL = "[ ]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{{1,3}})?[ ]*"
+_WIDTH = 100
 # The texts of truth values, which files and databases without a type for them have.
 _OR_TRUTH = "\n      WHEN lower({0}) = {1}'true' THEN 1e0 WHEN lower({0}) = {1}'false' THEN 0e0 END"
 _DOUBLED = (("'", "''"),)
@@ -73,6 +74,10 @@ class Dialect:
         Whether names that differ in case alone are the same even in quotes.
     words : str
         The list of all words of a text; empty where it would not be that of Python.
+    parsed : str
+        A column as a float64, whether it holds numbers or texts that are read as such: ``{1}`` is
+        what they match, ``{2}`` what is not in them, ``{3}`` what is in the negative ones, ``{4}``
+        each mark between digits, and ``{5}`` the decimal mark.
     """
 
     name: str
@@ -108,6 +113,7 @@ class Dialect:
     names: str = ".*"
     folds: bool = False
     words: str = ""
+    parsed: str = ""
 
     def identifier(self, name: str) -> str:
         """A name in quotes."""
@@ -155,6 +161,11 @@ class Dialect:
         moment = datetime(1970, 1, 1) + timedelta(microseconds=round(days * 86_400e6))
         return f"CAST('{moment.isoformat(sep=' ')}' AS {self.timestamp})"
 
+    def pattern(self, pattern: str) -> str:
+        """A regular expression as a text literal."""
+        braced = re.sub(r"\\u([0-9a-f]{4})", r"\\x{\1}", pattern)
+        return self.string(braced if self.name == "duckdb" else pattern)
+
     def maximum(self, numbers: Sequence[str]) -> str:
         """The largest of numbers that are all there or all missing."""
         numbers = list(numbers)
@@ -168,11 +179,11 @@ class Dialect:
 
     def table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         """A common table expression that is written out."""
-        named = ", ".join(columns)
-        lines = [f"({', '.join(row)})" for row in rows]
+        named = _packed(columns)
+        lines = [f"({_packed(row)})" for row in rows]
         if self.values == "unnested":
             pairs = zip(rows[0], columns, strict=True)
-            lines[0] = f"STRUCT({', '.join(f'{cell} AS {column}' for cell, column in pairs)})"
+            lines[0] = f"STRUCT({_packed([f'{cell} AS {column}' for cell, column in pairs])})"
         body = ",\n    ".join(lines)
         if self.values == "named":
             return f"{name}({named}) AS {self.stage}(\n  VALUES\n    {body}\n)"
@@ -181,6 +192,17 @@ class Dialect:
                 f"{name} AS (\n  SELECT * FROM (VALUES\n    {body}\n  ) AS written_out({named})\n)"
             )
         return f"{name} AS (\n  SELECT * FROM UNNEST([\n    {body}\n  ])\n)"
+
+
+def _packed(items: Sequence[str]) -> str:
+    """Items with commas between them, on several lines where one would be long."""
+    lines = [""]
+    for place, item in enumerate(items):
+        own = f"{item}, " if place < len(items) - 1 else item
+        if lines[-1] and len(lines[-1]) + len(own) > _WIDTH:
+            lines.append("")
+        lines[-1] += own
+    return "\n      ".join(line.rstrip(" ") for line in lines)
 
 
 def _storable(text: str) -> str:
@@ -213,8 +235,8 @@ def _exact(size: float) -> str:
 
 
 _SQLITE_SECONDS = (
-    "CAST(strftime('%s', {0}) AS REAL) + CAST(strftime('%f', {0}) AS REAL)"
-    " - CAST(strftime('%S', {0}) AS REAL)"
+    "CAST(strftime('%s', {0}) AS REAL)\n      + CAST(strftime('%f', {0}) AS REAL)"
+    "\n      - CAST(strftime('%S', {0}) AS REAL)"
 )
 
 DIALECTS = {
@@ -240,6 +262,17 @@ DIALECTS = {
             columns=4000,
             folds=True,
             words="regexp_extract_all({0}, '[\\p{{L}}\\p{{N}}_]{{2,}}')",
+            parsed=(
+                "CASE WHEN typeof({0}) <> 'VARCHAR'"
+                "\n      THEN nullif(TRY_CAST({0} AS DOUBLE), 'NaN'::DOUBLE)"
+                "\n      WHEN NOT regexp_matches(CAST({0} AS VARCHAR),"
+                "\n        {2})"
+                "\n      THEN TRY_CAST(replace(regexp_replace(regexp_extract(CAST({0} AS VARCHAR),"
+                "\n        {1}, 1),"
+                "\n        {4}, '', 'g'), {5}, '.') AS DOUBLE)"
+                "\n        * CASE WHEN regexp_matches(CAST({0} AS VARCHAR), {3})"
+                " THEN -1e0 ELSE 1e0 END END"
+            ),
         ),
         Dialect(
             name="postgres",
@@ -269,6 +302,22 @@ DIALECTS = {
             infinity="'Infinity'::float8",
             whole_row="(sx_row).*",
             fence="OFFSET 0",
+            parsed=(
+                "CASE WHEN pg_typeof({0}) NOT IN"
+                " ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)"
+                "\n      THEN nullif(CAST({0} AS float8), 'NaN'::float8)"
+                "\n      WHEN CAST({0} AS text) !~"
+                "\n        {2}"
+                "\n      THEN (SELECT CASE WHEN abs(own::numeric) >= 1.79769313486231580794e308"
+                " THEN 'Infinity'::float8"
+                # What rounds to zero is an error, too.
+                "\n        WHEN abs(own::numeric) <= 2.4703282292062327209e-324 THEN 0"
+                " ELSE own::float8 END"
+                "\n        * CASE WHEN CAST({0} AS text) ~ {3} THEN -1 ELSE 1 END"
+                "\n        FROM (SELECT replace(regexp_replace(substring(CAST({0} AS text) from"
+                "\n          {1}),"
+                "\n          {4}, '', 'g'), {5}, '.') AS own OFFSET 0) AS spelled) END"
+            ),
         ),
         Dialect(
             name="bigquery",
@@ -359,8 +408,9 @@ DIALECTS = {
             title="SQLite",
             # A text equals a number only where all of it is one.
             number=(
-                "CASE WHEN typeof({0}) IN ('integer', 'real') OR {0} = CAST({0} AS NUMERIC)"
-                " THEN CAST({0} AS REAL)" + _OR_TRUTH.format("{0}", "")
+                "CASE WHEN typeof({0}) IN ('integer', 'real')"
+                "\n      OR {0} = CAST({0} AS NUMERIC)"
+                "\n      THEN CAST({0} AS REAL)" + _OR_TRUTH.format("{0}", "")
             ),
             text="CAST({0} AS TEXT) COLLATE BINARY",
             date=f"({_SQLITE_SECONDS}) / 86400e0",

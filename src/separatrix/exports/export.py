@@ -20,10 +20,11 @@ from separatrix.exports.rounding import DOUBLE, SINGLE
 from separatrix.exports.samples import Rows, joined_rows
 from separatrix.exports.sklearn_programs import answers_of, input_names
 from separatrix.expressions import Affine, Prediction, Threshold
-from separatrix.expressions.features import Program
+from separatrix.expressions.features import Parsed, Program
 from separatrix.persistence.model_file import StoredModel, load_model, write_atomically
 from separatrix.tables.column_parts import source_of
 from separatrix.tables.table import Table, masked, missing_mask, number_column
+from separatrix.tables.value_format import ValueFormat
 
 __all__ = ["LANGUAGES", "Artefact", "Language", "export"]
 
@@ -40,21 +41,28 @@ class Language:
         Of its files.
     dialects : tuple of str
         The first is the default.
+    parsing : tuple of (str or None)
+        Those that read numbers from texts as tables are read, by regular expressions; None where a
+        language without dialects does.
     """
 
     module: str
     suffix: str
     dialects: tuple[str, ...] = ()
+    parsing: tuple[str | None, ...] = ()
 
 
 LANGUAGES = {
     "sql": Language(
-        "sql", ".sql", ("duckdb", "postgres", "bigquery", "snowflake", "sqlserver", "sqlite")
+        "sql",
+        ".sql",
+        ("duckdb", "postgres", "bigquery", "snowflake", "sqlserver", "sqlite"),
+        ("duckdb", "postgres"),
     ),
     "c": Language("c", ".h"),
-    "js": Language("javascript", ".mjs"),
+    "js": Language("javascript", ".mjs", parsing=(None,)),
     "onnx": Language("onnx", ".onnx"),
-    "python": Language("python", ".py"),
+    "python": Language("python", ".py", parsing=(None,)),
 }
 """The languages by their names on the command line."""
 
@@ -169,7 +177,7 @@ def export(
     if float32 and to != "c":
         raise ValueError("float32=True is for C alone; the other languages compute in float64.")
     source = _Source.of(model, encoder)
-    reference = source.reference()
+    reference = source.reference(parsed=dialect in language.parsing)
     precision = SINGLE if float32 else DOUBLE
     rows = reference.hostile()
     own = golden(reference, rows, precision)
@@ -250,9 +258,9 @@ class _Source:
         lines += [f"model file: SHA-256 {self.digest}"] if self.digest else []
         return (*lines, f"exported by: separatrix {__version__}")
 
-    def reference(self) -> Reference:
+    def reference(self, *, parsed: bool = False) -> Reference:
         """The program of the model, and the model's own answers."""
-        program = program_of(self.model, self.encoder)
+        program = program_of(self.model, self.encoder, parsed=parsed)
         decided = _with_threshold(program.prediction, self.provenance, self.model)
         program = replace(program, prediction=decided)
         if not hasattr(self.model, "_prediction"):
@@ -315,6 +323,8 @@ def _table(program: Program, encoder: Any, rows: Rows) -> Table:
             columns[cell.column] = masked(np.array(values, dtype=object), gone)
             kinds[cell.column] = encoder.kinds_.get(cell.column, "category")
         else:
+            if isinstance(cell, Parsed):
+                values = _read(values, encoder.spellings_[cell.column])
             numbers = np.asarray(values, dtype=np.float64)
             columns[cell.column] = number_column(numbers, np.isnan(numbers))
             kinds[cell.column] = "number"
@@ -327,6 +337,11 @@ def _table(program: Program, encoder: Any, rows: Rows) -> Table:
             columns[source] = masked(np.full(n, "", dtype=object), gone)
             kinds[source] = "category"
     return Table(tuple(columns), columns, kinds, n, "the sample", dates=frozenset(dates))
+
+
+def _read(cells: Sequence[Any], spelling: ValueFormat) -> list[float | None]:
+    """Numbers, and those that texts of a column spell."""
+    return [spelling.number(cell) if isinstance(cell, str) else cell for cell in cells]
 
 
 def _cells(program: Program, data: Any) -> Rows:
@@ -355,7 +370,12 @@ def _cells(program: Program, data: Any) -> Rows:
         else:
             try:
                 rows[cell.column] = [
-                    np.nan if g else float(v) for v, g in zip(values, gone, strict=True)
+                    np.nan
+                    if g
+                    else v
+                    if isinstance(cell, Parsed) and isinstance(v, str)
+                    else float(v)
+                    for v, g in zip(values, gone, strict=True)
                 ]
             except (TypeError, ValueError) as error:
                 raise DataError(

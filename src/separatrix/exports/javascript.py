@@ -95,8 +95,15 @@ def printed(program: Program, heading: Heading, sample: Sample) -> str:
     if "label" in found:
         result["label"] = "classes[found.label]"
         types["label"] = "string | number | bigint | boolean"
+    parsing = code.read_texts(
+        "parsed.mjs",
+        "[{}, [new RegExp({}), new RegExp({}), new RegExp({}), new RegExp({}, 'g'), {}]]",
+        '\n        const form = typeof value === "string" && forms.get(name);'
+        "\n        if (form) value = parsed(value, form);",
+    )
     return filled(
         "javascript.mjs",
+        parsing=parsing,
         heading=commented([*heading.lines, "", *_usage(code, [*result])], " *"),
         features=features,
         types=", ".join(f"{name}: {kind}" for name, kind in types.items()),

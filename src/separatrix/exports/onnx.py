@@ -626,7 +626,7 @@ def _listed(classes: tuple[object, ...], types: Any) -> tuple[int, tuple[Any, An
 
 
 def _proof(program: Program, sample: Sample) -> dict[str, str]:
-    """The golden rows, as the properties of the model."""
+    """The names of the columns and the golden rows, as the properties of the model."""
     import json
 
     own = sample.expected
@@ -644,4 +644,5 @@ def _proof(program: Program, sample: Sample) -> dict[str, str]:
         "probabilities": listed(own.probabilities),
         "probability_bounds": listed(sample.probability_bounds),
     }
-    return {"separatrix_proof": json.dumps(facts)}
+    columns = [cell.column for cell in program.cells]
+    return {"separatrix_columns": json.dumps(columns), "separatrix_proof": json.dumps(facts)}

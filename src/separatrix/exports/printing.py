@@ -21,7 +21,7 @@ import numpy as np
 from separatrix.exports.artefacts import Heading, Sample, Unprintable
 from separatrix.expressions import answers, features, scores
 from separatrix.expressions.base import Expression
-from separatrix.expressions.features import Cell, Program, Words
+from separatrix.expressions.features import Cell, Parsed, Program, Words
 from separatrix.kernels import functions as kernels
 from separatrix.tables.word_encoding import TEXT_OPTIONS
 
@@ -220,6 +220,17 @@ class Code:
     def clip(self, value: str, low: float, high: float) -> str:
         """A number held between two others."""
         return self.call("least", self.call("most", value, self.number(low)), self.number(high))
+
+    def read_texts(self, template: str, form: str, statement: str) -> str:
+        """The statement that reads a text as a number; empty where no column has such texts."""
+        forms = []
+        for cell in self.program.cells:
+            if isinstance(cell, Parsed):
+                parts = (cell.column, cell.whole, cell.never, cell.negative, cell.marks)
+                forms.append(form.format(*map(self.text, (*parts, cell.decimal))))
+        if forms:
+            self.helpers.add(filled(template, forms=",\n    ".join(forms)))
+        return statement if forms else ""
 
     # --- statements -----------------------------------------------------------------------------
 

@@ -19,7 +19,9 @@ from separatrix.tables.features import Constant, Words, cells_of, nodes_of
 __all__ = ["program_of"]
 
 
-def program_of(model: Any, encoder: Any = None, *, names: Sequence[str] | None = None) -> Program:
+def program_of(
+    model: Any, encoder: Any = None, *, names: Sequence[str] | None = None, parsed: bool = False
+) -> Program:
     """What a fitted model computes of the cells of a row, features and all.
 
     Features whose weights are all zero are left out: a finite number times zero is zero.
@@ -32,6 +34,8 @@ def program_of(model: Any, encoder: Any = None, *, names: Sequence[str] | None =
         What made the matrix of the fit; without one the columns of that matrix are the cells.
     names : sequence of str, optional
         The columns of the matrix; by default ``feature_names_in_``, or ``x0``, ``x1``, and so on.
+    parsed : bool, default=False
+        Whether the language reads numbers from texts by regular expressions.
 
     Returns
     -------
@@ -61,7 +65,7 @@ def program_of(model: Any, encoder: Any = None, *, names: Sequence[str] | None =
         features, own_names = sklearn_programs.features_of(steps, columns)
         remarks = sklearn_programs.REMARKS if steps else ()
     else:
-        features, remarks = encoder.features()
+        features, remarks = encoder.features(parsed=parsed)
         own_names, columns = encoder.feature_names_, []
         if steps:
             raise Unprintable(

@@ -75,9 +75,16 @@ def printed(program: Program, heading: Heading, sample: Sample) -> str:
         for name, value in found.items()
     ]
     code.write(f"return {{{', '.join(parts)}}}")
+    parsing = code.read_texts(
+        "parsed.py",
+        "{}: [{}, {}, {}, {}, {}]",
+        "\n        if name in FORMS:"
+        "\n            read = lambda value, form=FORMS[name]: _parsed(value, *form)",
+    )
     shapes = {"label": "(n_rows,)", "scores": "(n_rows, n_scores)"}
     return filled(
         "python.py",
+        parsing=parsing,
         heading=commented([*heading.lines, "", *_usage(code)], "#"),
         imports="import re\nimport unicodedata\n\n" if code.helpers else "",
         returned=", ".join(f'"{n}" of shape {shapes.get(n, "(n_rows, n_classes)")}' for n in found),

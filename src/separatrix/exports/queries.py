@@ -27,7 +27,7 @@ from separatrix.tables.features import nodes_of
 from separatrix.tables.value_format import truth_words
 from separatrix.tables.word_encoding import TEXT_OPTIONS
 
-__all__ = ["MOST_VALUES", "Query"]
+__all__ = ["MOST_VALUES", "Query", "case"]
 
 MOST_VALUES = 20_000
 """Numbers of the support vectors that a query may hold: half a megabyte of text."""
@@ -42,6 +42,7 @@ _LEAST_KERNEL = -600.0
 _TAME = 1e-150
 # Terms of a sum within one pair of parentheses: engines limit how deep an expression is.
 _TERMS = 100
+_WIDTH = 90
 
 
 class Query:
@@ -89,8 +90,14 @@ class Query:
         lines += [f"source.{quoted(name)} AS kept_{k}" for k, name in enumerate(kept, 1)]
         kinds = {"number": dialect.number, "date": dialect.date}
         for cell, name in self._cells.items():
-            own = f"source.{quoted(cell.column)}"
-            text = self._text(cell, own) if cell.kind == "text" else kinds[cell.kind].format(own)
+            column = f"source.{quoted(cell.column)}"
+            if isinstance(cell, features.Parsed):
+                patterns = map(dialect.pattern, (cell.whole, cell.never, cell.negative, cell.marks))
+                text = dialect.parsed.format(column, *patterns, dialect.string(cell.decimal))
+            elif cell.kind == "text":
+                text = self._text(cell, column)
+            else:
+                text = kinds[cell.kind].format(column)
             lines.append(f"{text} AS {name}")
         self.last = self.part("cells", lines or ["1 AS one"], f"{source} AS source")
 
@@ -109,13 +116,11 @@ class Query:
         spelled = {word: level for level in levels[::-1] for word in truth_words(level)}
         text = column
         if self.dialect.truth and "true" not in levels and {"true", "false"} <= spelled.keys():
-            cases = (
-                f"WHEN '{x}' THEN {self.dialect.string(spelled[x])}" for x in ("true", "false")
-            )
+            yes, no = (self.dialect.string(spelled[word]) for word in ("true", "false"))
             plain = f"CAST({column} AS {self.dialect.texts})"
-            truth = f"CASE {plain} {' '.join(cases)} END"
+            truth = f"CASE {plain} WHEN 'true' THEN {yes} WHEN 'false' THEN {no} END"
             own = self.dialect.truth.format(column)
-            text = _lines("", [f"CASE WHEN {own}", f"THEN {truth}", f"ELSE {plain} END"])
+            text = case([f"WHEN {own} THEN {truth}", f"ELSE {plain}"])
         return self.dialect.text.format(text)
 
     # --- stages -------------------------------------------------------------------------------
@@ -190,7 +195,8 @@ class Query:
         return self.stage("held", [self._at_least(own, _TAME) for own in names])
 
     def _at_least(self, own: str, least: float) -> str:
-        return f"CASE WHEN abs({own}) < {self.number(least)} THEN {self.number(0)} ELSE {own} END"
+        small = f"WHEN abs({own}) < {self.number(least)} THEN {self.number(0)}"
+        return case([small, f"ELSE {own}"])
 
     def _sum_of(self, terms: Iterable[str], weights: Iterable[float]) -> str:
         """The sum of numbers with weights, without those of weight zero."""
@@ -590,12 +596,16 @@ class Query:
         else:
             part = self.dialect.part.format(days, own.part, "%Y" if own.part == "year" else "%m")
             text = f"CAST({part} AS {self.dialect.double})"
-        return f"CASE WHEN {days} >= -719162 AND {days} < 2932897 THEN {text} END"
+        return case([f"WHEN {days} >= -719162 AND {days} < 2932897", f"THEN {text}"])
 
     @_number.register
     def _(self, own: features.Where) -> str:
-        then, otherwise = self._number(own.then), self._number(own.otherwise)
-        return f"CASE WHEN {self._condition(own.condition)} THEN {then} ELSE {otherwise} END"
+        rest: Number = own
+        cases = []
+        while isinstance(rest, features.Where):
+            cases.append(f"WHEN {self._condition(rest.condition)} THEN {self._number(rest.then)}")
+            rest = rest.otherwise
+        return case([*cases, f"ELSE {self._number(rest)}"])
 
     @singledispatchmethod
     def _condition(self, own: features.Condition) -> str:
@@ -623,6 +633,15 @@ class Query:
 def _lines(glue: str, items: Sequence[str]) -> str:
     """Items on a line each."""
     return f"\n      {glue}{' ' * bool(glue)}".join(items)
+
+
+def case(parts: Sequence[str]) -> str:
+    """A choice between numbers, on a line for each case where one line would be long."""
+    text = f"CASE {' '.join(parts)} END"
+    if len(text) <= _WIDTH and "\n" not in text:
+        return text
+    deeper = [part.replace("\n", "\n  ") for part in parts]
+    return f"CASE {_lines('', deeper)} END"
 
 
 def _sum(terms: Sequence[str]) -> str:

@@ -3,8 +3,9 @@ r"""How far apart two evaluations of a tree in float64 can be: a running error a
 Of every node the *error* bounds how far a value that was computed by its formula may be from the
 formula's exact value, in whatever order sums were taken, with or without fused multiply-adds, and
 with functions that are off by at most :data:`ULPS` units in the last place. So two evaluations
-differ by at most twice the error. With :math:`u = 2^{-53}` and
-:math:`\gamma_n = n u / (1 - n u)`, a sum of products has the error
+differ by at most twice the error: beside the values here, exact ones lie within once the error, and
+those of other evaluations within twice. A function is charged at the worst place of both. With
+:math:`u = 2^{-53}` and :math:`\gamma_n = n u / (1 - n u)`, a sum of products has the error
 :math:`\gamma_{n+1} \sum_i |a_i b_i|` and what its terms bring along (Higham, 2002, Accuracy and
 stability of numerical algorithms, section 3.1). Errors themselves are computed in float64, and
 taken a little larger for that.
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 from scipy.special import expit
 
 from separatrix._compiled.tuning import Tuned
@@ -56,6 +58,8 @@ class Precision:
         Half the distance from 1 to the next larger number.
     tiny : float
         The smallest number above 0.
+    normal : float
+        The smallest number of full precision: engines may take smaller ones for 0.
     largest : float
         The largest feature or score that is held to a bound: databases that raise an error where
         a number overflows need room for sums.
@@ -63,11 +67,12 @@ class Precision:
 
     unit: float = 2.0**-53
     tiny: float = 2.0**-1074
+    normal: float = 2.0**-1022
     largest: float = 1e300
 
 
 DOUBLE = Precision()
-SINGLE = Precision(2.0**-24, 2.0**-149, float(np.finfo(np.float32).max))
+SINGLE = Precision(2.0**-24, 2.0**-149, 2.0**-126, float(np.finfo(np.float32).max))
 
 arithmetic = Tuned(DOUBLE)
 
@@ -87,7 +92,7 @@ class Enclosed(NamedTuple):
     @property
     def largest(self) -> np.ndarray:
         """Bounds on the absolute values, exact or computed."""
-        return np.abs(self.values) + self.errors
+        return np.abs(self.values) + 2.0 * self.errors
 
 
 def _u() -> float:
@@ -105,6 +110,36 @@ def _function() -> float:
 
 def _gamma(n: float) -> float:
     return n * _u() / (1.0 - n * _u()) * _SLACK
+
+
+def _converted(values: np.ndarray) -> Enclosed:
+    """Numbers of float64 as an artefact has them, which may be rounded to float32."""
+    if arithmetic.now is DOUBLE:
+        return Enclosed(values, np.zeros(values.shape))
+    with np.errstate(over="ignore", invalid="ignore"):
+        off = np.abs(values.astype(np.float32).astype(np.float64) - values)
+    return Enclosed(values, np.where(np.isfinite(values), off, 0.0))
+
+
+def _in_range(size: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """The errors; infinite where numbers of a size, or bounds, overflow in the artefact."""
+    lost = (size >= arithmetic.now.largest) | (np.isnan(errors) & ~np.isnan(size))
+    return np.where(lost, np.inf, errors)
+
+
+def _same_side(values: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Whether all evaluations lie on the same side of zero."""
+    return np.asarray((np.abs(values) > 2.0 * errors) | (errors == 0.0))
+
+
+def _monotone(
+    function: Callable[[np.ndarray], np.ndarray], values: np.ndarray, errors: np.ndarray
+) -> np.ndarray:
+    """How far a nondecreasing function of a computed value can be from that of the exact one."""
+    # Sums of so different sizes may lose an error altogether.
+    low, high = (np.nextafter(values + k * errors, k * np.inf) for k in (-2.0, 2.0))
+    least, most = (np.nextafter(values + k * errors, k * np.inf) for k in (-1.0, 1.0))
+    return np.maximum(function(high) - function(least), function(most) - function(low))
 
 
 # --- features of cells ----------------------------------------------------------------------------
@@ -127,25 +162,23 @@ def _(node: features.Constant, cells: Cells) -> Enclosed:
     return _converted(np.full(_n_rows(cells), node.value))
 
 
-def _converted(values: np.ndarray) -> Enclosed:
-    """Numbers of float64 as an artefact has them, which may be rounded to float32."""
-    if arithmetic.now is DOUBLE:
-        return Enclosed(values, np.zeros(len(values)))
-    return Enclosed(values, np.abs(values) * _u() + _tiny())
-
-
 @_number.register
 def _(node: features.Arithmetic, cells: Cells) -> Enclosed:
     (a, ea), (b, eb) = _number(node.left, cells), _number(node.right, cells)
     if node.operator in "+-":
         values, spread = (a + b if node.operator == "+" else a - b), ea + eb
     elif node.operator == "*":
-        values, spread = a * b, np.abs(a) * eb + np.abs(b) * ea + ea * eb + _tiny()
+        return _product(Enclosed(a, ea), Enclosed(b, eb))
     else:
-        least = np.abs(b) - eb
-        values = a / b
-        spread = np.where(least > 0.0, (ea + np.abs(values) * eb) / least + _tiny(), np.inf)
-    return Enclosed(values, (spread + _u() * (np.abs(values) + spread)) * _SLACK)
+        values, least = a / b, np.abs(b) - 2.0 * eb
+        # Quotients first: products of such small numbers would be lost.
+        off = eb / least
+        spread = (ea / least + np.abs(values) * off) * (1.0 + off)
+        spread += _tiny() * ((a != 0.0) | (ea != 0.0))
+    errors = _in_range(np.abs(values), (spread + _u() * (np.abs(values) + spread)) * _SLACK)
+    if node.operator == "/":
+        errors = np.where((eb > 0.0) & (least <= 0.0), np.inf, errors)
+    return Enclosed(values, errors)
 
 
 @_number.register
@@ -156,7 +189,8 @@ def _(node: features.Power, cells: Cells) -> Enclosed:
 def _power(base: Enclosed, exponent: int) -> Enclosed:
     values, size = base.values**exponent, base.largest**exponent
     spread = exponent * base.errors * base.largest ** max(exponent - 1, 0)
-    return Enclosed(values, (spread + _gamma(exponent + 2 * ULPS) * size) * _SLACK + _tiny())
+    errors = (spread + _gamma(exponent + 2 * ULPS) * size) * _SLACK + exponent * _tiny()
+    return Enclosed(values, _in_range(size, errors))
 
 
 @_number.register
@@ -165,13 +199,15 @@ def _(node: features.Function, cells: Cells) -> Enclosed:
     if node.name == "absolute":
         return Enclosed(np.abs(v), e)
     if node.name == "floor":
-        jumps = np.floor(v - e) != np.floor(v + e)
+        jumps = np.floor(v - 2.0 * e) != np.floor(v + 2.0 * e)
         return Enclosed(np.floor(v), np.where(jumps, np.inf, 0.0))
     shift = 1.0 if node.name == "log1p" else 0.0
     values = np.log1p(v) if shift else np.log(v)
-    least = v - e + shift
-    spread = np.where(e > 0.0, np.where(least > 0.0, e / least, np.inf), 0.0)
-    return Enclosed(values, (spread + _function() * np.abs(values)) * _SLACK)
+    least = v - 2.0 * e + shift
+    spread = np.where(e > 0.0, e / least, 0.0)
+    # Engines without log1p make good what 1 + x rounds off by a product and a quotient.
+    errors = (spread + _gamma(2.0 * ULPS + 8.0 * shift) * np.abs(values)) * _SLACK
+    return Enclosed(values, np.where((e > 0.0) & (least <= 0.0), np.inf, errors))
 
 
 @_number.register
@@ -182,7 +218,10 @@ def _(node: features.DatePart, cells: Cells) -> Enclosed:
     if node.part == "weekday":
         found = (whole + 3) % 7 + 1.0
     elif node.part == "hour":
-        found = np.floor((np.where(there, days, 0.0) - whole) * 24.0 + 1e-9)
+        hours = (np.where(there, days, 0.0) - whole) * 24.0 + 1e-9
+        found, off = np.floor(hours), 2.0 * _u() * hours
+        errors = np.where(np.floor(hours - off) != np.floor(hours + off), np.inf, 0.0)
+        return Enclosed(np.where(there, found, np.nan), errors)
     else:
         dates = whole.astype("datetime64[D]")
         months = dates.astype("datetime64[M]").astype(np.int64)
@@ -212,8 +251,12 @@ def _(node: features.IsMissing, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
     column = cells[node.cell.column]
     if node.cell.kind == "text":
         return np.array([cell is None for cell in column], dtype=bool), _always(cells)
-    values = np.asarray(column, dtype=np.float64)
-    return np.isnan(values) | np.isin(values, node.placeholders), _always(cells)
+    values, errors = _converted(np.asarray(column, dtype=np.float64))
+    missing = np.isnan(values) | np.isin(values, node.placeholders)
+    # In float32 a number beside one that stands for nothing may be rounded to it.
+    marks = _converted(np.array(node.placeholders))
+    apart = np.abs(values[:, None] - marks.values) > errors[:, None] + marks.errors
+    return missing, missing | apart.all(axis=1)
 
 
 @_condition.register
@@ -226,8 +269,8 @@ def _(node: features.IsLevel, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
 def _(node: features.Compare, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
     (a, ea), (b, eb) = _number(node.left, cells), _number(node.right, cells)
     compare = {"<": np.less, "<=": np.less_equal, "==": np.equal}[node.operator]
-    exact = (ea == 0.0) & (eb == 0.0)
-    return compare(a, b), exact | np.isnan(a + b) | (np.abs(a - b) > ea + eb)
+    exact, none = (ea == 0.0) & (eb == 0.0), np.isnan(a + b) & ~np.isinf(ea) & ~np.isinf(eb)
+    return compare(a, b), exact | none | (np.abs(a - b) > 2.0 * (ea + eb))
 
 
 def _always(cells: Cells) -> np.ndarray:
@@ -251,6 +294,8 @@ def matrix_of(program: features.Program, cells: Cells, words: Callable[..., Any]
         weights of its words, of shape (n_rows, n_words).
     """
     parts = []
+    parsed = [cell for cell in program.cells if isinstance(cell, features.Parsed)]
+    cells = {**cells, **{own.column: [*map(own.number, cells[own.column])] for own in parsed}}
     with np.errstate(all="ignore"):
         for feature in program.features:
             if isinstance(feature, features.Words):
@@ -262,7 +307,8 @@ def matrix_of(program: features.Program, cells: Cells, words: Callable[..., Any]
                 parts.append(Enclosed(*(part[:, None] for part in _number(feature, cells))))
     if not parts:
         return Enclosed(*(np.zeros((_n_rows(cells), 0)),) * 2)
-    return Enclosed(*(np.hstack(part) for part in zip(*parts, strict=True)))
+    values, errors = (np.hstack(part) for part in zip(*parts, strict=True))
+    return Enclosed(values, np.where(np.isnan(errors), np.inf, errors))
 
 
 # --- scores and answers ---------------------------------------------------------------------------
@@ -327,8 +373,12 @@ def _(node: scores.Affine, of: Of) -> Enclosed:
     values = inner.values @ weights.T + node.intercepts
     size = inner.largest @ np.abs(weights).T + np.abs(node.intercepts)
     count = inner.values.shape[1] + 2
-    brought = inner.errors @ np.abs(weights).T
-    return Enclosed(values, (brought + _gamma(count) * size) * _SLACK + count * _tiny())
+    brought = inner.errors @ np.abs(weights).T + inner.largest @ _converted(weights).errors.T
+    brought += _converted(np.asarray(node.intercepts, dtype=np.float64)).errors
+    # Zeros are added up without an error, so that a tie of zeros is one everywhere.
+    terms = (inner.largest != 0.0).astype(np.float64) @ (weights != 0.0).astype(np.float64).T
+    errors = (brought + _gamma(count) * size) * _SLACK + np.minimum(terms, 1.0) * count * _tiny()
+    return Enclosed(values, _in_range(size, errors))
 
 
 @_enclose.register
@@ -343,30 +393,32 @@ def _(node: scores.Quadratic, of: Of) -> Enclosed:
     inner, own = of(node.of), node.gaussians
     kept, found = own.kept, []
     rest = np.zeros(own.means.shape) if own.rest is None else np.abs(own.rest)
+    means = _converted(own.means)
     for k, constant in enumerate(node.constants):
         factor = own.factor(k)
-        lower = np.tril(factor.lower)
+        lower, scale = np.tril(factor.lower), _converted(factor.scale)
         step = (inner.values - own.means[k])[:, kept] * factor.scale
-        off = inner.errors + _u() * (np.abs(inner.values) + 2.0 * np.abs(own.means[k])) + rest[k]
-        spread = (off[:, kept] * factor.scale + 2.0 * _u() * np.abs(step)) * _SLACK
+        off = inner.errors + _u() * (np.abs(inner.values) + np.abs(own.means[k]))
+        off += means.errors[k] + rest[k]
+        spread = off[:, kept] * scale.largest + 2.0 * _u() * np.abs(step)
+        spread = (spread + np.abs(step) * (scale.errors / factor.scale)) * _SLACK + _tiny()
         inverse = np.abs(scipy.linalg.solve_triangular(lower, np.eye(len(kept)), lower=True))
         y = scipy.linalg.solve_triangular(lower, step.T, lower=True, check_finite=False).T
-        # Of a solved triangle, and of its inverse, which an artefact multiplies by.
-        growth = inverse @ np.abs(lower) @ inverse
         count = 3 * len(kept) + 8
-        error = spread @ inverse.T + _gamma(count) * ((np.abs(step) + spread) @ growth.T)
-        error *= _SLACK
+        # Of a solved triangle, and of its inverse, which an artefact multiplies by.
+        charge = _gamma(count) * np.abs(lower) + _converted(lower).errors
+        growth = inverse @ charge @ inverse
+        error = spread @ inverse.T + (np.abs(step) + spread) @ growth.T
+        error = error * _SLACK + count * _tiny()
         squares = np.einsum("ij,ij->i", y, y)
-        lost = (2.0 * np.abs(y) * error + error**2).sum(axis=1)
-        lost += _gamma(count) * (squares + lost)
+        lost = (2.0 * np.abs(y) * error + 3.0 * error**2).sum(axis=1)
+        lost += _gamma(count) * (squares + lost) + count * _tiny()
         values = constant - 0.5 * squares
         size = np.abs(constant) + 0.5 * (squares + lost)
-        found.append(
-            Enclosed(
-                values,
-                (0.5 * lost + 4.0 * _u() * size) * _SLACK + count * _tiny(),
-            )
-        )
+        errors = (0.5 * lost + 4.0 * _u() * size) * _SLACK + count * _tiny()
+        parts = [np.abs(step), np.abs(y) @ np.abs(lower).T, squares[:, None]]
+        most = np.hstack(parts).max(axis=1)
+        found.append(Enclosed(values, _in_range(most, errors)))
     return Enclosed(*(np.stack(part, axis=1) for part in zip(*found, strict=True)))
 
 
@@ -379,43 +431,53 @@ def _(node: scores.KernelSum, of: Of) -> Enclosed:
     size = max(1, 4_000_000 // max(1, vectors.size + len(vectors)))
     for start in range(0, len(inner.values), size):
         rows = Enclosed(*(part[start : start + size] for part in inner))
-        values, errors = _kernel(kernel, rows, vectors)
+        values, errors = _kernel(kernel, rows, vectors, sp.issparse(node.vectors))
         total = np.abs(values) @ np.abs(coefficients) + np.abs(node.intercepts)
-        brought = errors @ np.abs(coefficients)
+        brought = errors @ np.abs(coefficients) + np.abs(values) @ _converted(coefficients).errors
         lost = brought + _gamma(len(vectors) + 3) * (total + brought)
-        blocks.append((values @ coefficients + node.intercepts, lost * _SLACK))
+        lost = lost * _SLACK + (len(vectors) + 3) * _tiny()
+        blocks.append((values @ coefficients + node.intercepts, _in_range(total, lost)))
     return Enclosed(*(np.concatenate(part) for part in zip(*blocks, strict=True)))
 
 
-def _kernel(kernel: Any, rows: Enclosed, vectors: np.ndarray) -> Enclosed:
+def _kernel(kernel: Any, rows: Enclosed, vectors: np.ndarray, sparse: bool) -> Enclosed:
     """The values of a kernel at pairs of a row and a vector."""
     name, count = type(kernel).__name__, vectors.shape[1] + 4
     if name == "RBFKernel":
-        # Distances by differences, or expanded about the vectors' mean, as they are predicted with.
-        centre = vectors.mean(axis=0)
+        # Distances by differences, or expanded about the vectors' mean, as they are predicted with;
+        # about the origin where the vectors are sparse.
+        centre = np.zeros(vectors.shape[1]) if sparse else vectors.mean(axis=0)
         near, far = rows.values - centre, vectors - centre
         sizes = [np.sqrt(np.einsum("ij,ij->i", part, part)) for part in (near, far)]
-        shifts = [np.sqrt((part**2).sum(axis=1)) for part in (rows.errors, np.zeros_like(vectors))]
+        parts = rows.errors, _converted(vectors).errors
+        shifts = [np.sqrt(np.einsum("ij,ij->i", part, part)) for part in parts]
+        shift = shifts[0][:, None] + shifts[1]
         rounded = _u() * np.abs(centre).sum()
-        reach = sizes[0][:, None] + sizes[1] + shifts[0][:, None] + 2.0 * rounded
+        reach = sizes[0][:, None] + sizes[1] + 3.0 * shift + 6.0 * rounded
         squares = np.maximum(
             (near**2).sum(axis=1)[:, None] + (far**2).sum(axis=1) - 2.0 * near @ far.T, 0.0
         )
-        lost = 2.0 * reach * (shifts[0][:, None] + 2.0 * rounded) + _gamma(2 * count) * reach**2
-        exponent = kernel.gamma * lost + 4.0 * _u() * kernel.gamma * (squares + lost)
+        lost = 2.0 * reach * (shift + 2.0 * rounded) + _gamma(2 * count) * reach**2
+        gamma = float(_converted(np.array([kernel.gamma])).largest[0])
+        exponent = gamma * lost + 4.0 * _u() * kernel.gamma * (squares + lost)
+        exponent += (gamma - kernel.gamma) * squares + count * _tiny() * (1.0 + gamma)
         values = np.exp(-kernel.gamma * squares)
-        return Enclosed(
-            values,
-            (values * (np.expm1(2.0 * exponent) + _function())) + _tiny(),
-        )
+        # It is 1 at most, and databases take what is below exp(-600) for zero.
+        high = np.exp(np.minimum(2.0 * exponent - kernel.gamma * squares, 0.0))
+        errors = high * (_function() - np.expm1(-exponent)) * _SLACK + max(_tiny(), 1e-260)
+        errors = np.where(np.isnan(errors), 1.0 + _function(), errors)
+        return Enclosed(values, _in_range(reach**2, errors))
     if name not in ("LinearKernel", "PolynomialKernel", "SigmoidKernel"):
         raise Unprintable(f"The kernel {kernel.formula} has no bound on its rounding.")
     products, size = rows.values @ vectors.T, rows.largest @ np.abs(vectors).T
-    lost = rows.errors @ np.abs(vectors).T + _gamma(count) * size
+    lost = rows.errors @ np.abs(vectors).T + rows.largest @ _converted(vectors).errors.T
+    lost = _in_range(size, lost + _gamma(count) * size + count * _tiny())
     if name == "LinearKernel":
         return Enclosed(products, lost * _SLACK)
     base = kernel.gamma * products + kernel.coef0
-    lost = kernel.gamma * lost + 4.0 * _u() * (kernel.gamma * size + abs(kernel.coef0))
+    (gamma, coef0), off = _converted(np.array([kernel.gamma, kernel.coef0], dtype=np.float64))
+    lost = (gamma + off[0]) * lost + 4.0 * _u() * (gamma * size + abs(coef0)) + 4.0 * _tiny()
+    lost += off[0] * size + off[1]
     if name == "SigmoidKernel":
         values = np.tanh(base)
         return Enclosed(values, (lost + _function() * np.abs(values)) * _SLACK)
@@ -427,13 +489,15 @@ def _(node: scores.Fourier, of: Of) -> Enclosed:
     inner, own = of(node.of), node.lift
     frequencies = np.abs(own.frequencies_)
     step = inner.values - own.offset_
-    spread = inner.errors + _u() * (np.abs(step) + inner.errors)
+    spread = inner.errors + _converted(own.offset_).errors
+    spread = spread + _u() * (np.abs(step) + spread)
     angles = step @ own.frequencies_.T
     count = own.frequencies_.shape[1] + 2
-    lost = (spread + _gamma(count) * np.abs(step)) @ frequencies.T
+    lost = (spread + _gamma(count) * (np.abs(step) + spread)) @ frequencies.T
+    lost += (np.abs(step) + spread) @ _converted(own.frequencies_).errors.T + count * _tiny()
     scale = 1.0 / np.sqrt(len(own.frequencies_))
     values = np.stack([np.cos(angles), np.sin(angles)], axis=2).reshape(len(angles), -1)
-    errors = np.repeat(lost * _SLACK + 2.0 * _function(), 2, axis=1)
+    errors = np.repeat(np.minimum(lost * _SLACK, 2.0) + 2.0 * _function(), 2, axis=1)
     return Enclosed(scale * values, scale * errors)
 
 
@@ -450,13 +514,14 @@ def _(node: scores.Monomials, of: Of) -> Enclosed:
     columns = []
     for j in range(d):
         x = Enclosed(inner.values[:, j], inner.errors[:, j])
-        t = _times(_plus(x, -float(basis.centre[j])), float(basis.scale[j]))
+        t = _product(_less(x, _constant(basis.centre[j])), _constant(basis.scale[j]))
         own, before = [one], Enclosed(np.zeros(n), np.zeros(n))
-        for a, b, s in basis.recurrence[j, : int(basis.top[j])].tolist():
+        for step in basis.recurrence[j, : int(basis.top[j])]:
+            a, b, scale = map(_constant, step)
             here = own[-1]
-            after = _plus_each(_product(_plus(t, -a), here), _times(before, -b))
+            after = _less(_product(_less(t, a), here), _product(before, b))
             before = here
-            own.append(_times(after, s))
+            own.append(_product(after, scale))
         columns.append(own)
     terms = []
     for powers in basis.powers.tolist():
@@ -467,33 +532,26 @@ def _(node: scores.Monomials, of: Of) -> Enclosed:
     return Enclosed(*(np.stack(part, axis=1) for part in zip(*terms, strict=True)))
 
 
-def _plus(x: Enclosed, constant: float) -> Enclosed:
-    values = x.values + constant
-    return Enclosed(values, (x.errors + _u() * (np.abs(values) + x.errors)) * _SLACK)
+def _constant(value: float) -> Enclosed:
+    return _converted(np.array([value], dtype=np.float64))
 
 
 def _plus_each(x: Enclosed, y: Enclosed) -> Enclosed:
     values, spread = x.values + y.values, x.errors + y.errors
-    # What is subtracted may have been rounded before, or with the product that it meets.
-    size = x.largest + y.largest
-    return Enclosed(values, (spread + 2.0 * _u() * size) * _SLACK)
+    return Enclosed(values, (spread + _u() * (np.abs(values) + spread)) * _SLACK)
 
 
-def _times(x: Enclosed, constant: float) -> Enclosed:
-    values = x.values * constant
-    return Enclosed(
-        values,
-        (x.errors * abs(constant) + _u() * np.abs(values)) * _SLACK + _tiny(),
-    )
+def _less(x: Enclosed, y: Enclosed) -> Enclosed:
+    return _plus_each(x, Enclosed(-y.values, y.errors))
 
 
 def _product(x: Enclosed, y: Enclosed) -> Enclosed:
     values = x.values * y.values
-    spread = x.largest * y.errors + y.largest * x.errors
-    return Enclosed(
-        values,
-        (spread + _u() * (np.abs(values) + spread)) * _SLACK + _tiny(),
-    )
+    # The exact factors are within the errors of these, and the computed ones of the exact ones.
+    spread = np.abs(x.values) * y.errors + np.abs(y.values) * x.errors + 3.0 * x.errors * y.errors
+    spread = spread + _tiny() * ((x.largest != 0.0) & (y.largest != 0.0))
+    errors = (spread + _u() * (np.abs(values) + spread)) * _SLACK
+    return Enclosed(values, _in_range(np.abs(values), errors))
 
 
 @_enclose.register
@@ -502,17 +560,17 @@ def _(node: scores.Votes, of: Of) -> Enclosed:
     from separatrix.data.labels import one_vs_one_scores
 
     values = one_vs_one_scores(v, node.n_classes)
-    # The share of a vote has a slope of a third at most.
-    spread = e.sum(axis=1) / 3.0 + _gamma(v.shape[1] + 8) * (1.0 + np.abs(v).sum(axis=1))
-    unsure = (np.abs(v) <= e).any(axis=1)
-    errors = np.where(unsure, np.inf, spread + 8.0 * _u() * node.n_classes)
+    spread = e.sum(axis=1) + _gamma(v.shape[1] + 8) * np.abs(v).sum(axis=1)
+    # The share of a vote has a slope of a third at most, and is less than a third.
+    errors = np.minimum(spread / 3.0, 2.0 / 3.0) + 8.0 * _u() * node.n_classes
+    errors = np.where(_same_side(v, e).all(axis=1), errors, np.inf)
     return Enclosed(values, np.repeat(errors[:, None], node.n_classes, axis=1))
 
 
 @_enclose.register
 def _(node: scores.Wins, of: Of) -> Enclosed:
     v, e = of(node.of)
-    sure = (np.abs(v) > e).all(axis=1, keepdims=True)
+    sure = _same_side(v, e).all(axis=1, keepdims=True)
     values = scores.wins(v, node.n_classes)
     return Enclosed(values, np.where(sure, 0.0, np.inf) + 0.0 * values)
 
@@ -520,7 +578,7 @@ def _(node: scores.Wins, of: Of) -> Enclosed:
 @_enclose.register
 def _(node: answers.Positive, of: Of) -> Enclosed:
     v, e = of(node.of)
-    return Enclosed((v > 0.0).astype(np.float64), np.where((np.abs(v) > e) | (e == 0.0), 0.0, 1.0))
+    return Enclosed((v > 0.0).astype(np.float64), np.where(_same_side(v, e), 0.0, 1.0))
 
 
 @_enclose.register
@@ -533,19 +591,19 @@ def _(node: answers.Scaled, of: Of) -> Enclosed:
     v, e = of(node.of)
     values = np.clip(node.slope * v + node.offset, -1e300, 1e300)
     size = np.abs(node.slope) * (np.abs(v) + e) + abs(node.offset)
+    off = _constant(node.slope).errors * (np.abs(v) + 2.0 * e) + _constant(node.offset).errors
     return Enclosed(
         values,
-        (np.abs(node.slope) * e + 3.0 * _u() * size) * _SLACK + _tiny(),
+        (np.abs(node.slope) * e + off + 3.0 * _u() * size) * _SLACK + _tiny(),
     )
 
 
 @_enclose.register
 def _(node: answers.Exp, of: Of) -> Enclosed:
     v, e = of(node.of)
-    return Enclosed(
-        np.exp(v),
-        np.exp(v) * (np.expm1(e) + 2.0 * _function()) * _SLACK + _tiny(),
-    )
+    high = np.exp(v + 2.0 * e)
+    errors = high * (2.0 * _function() - np.expm1(-e)) * _SLACK + arithmetic.now.normal
+    return Enclosed(np.exp(v), _in_range(high, errors))
 
 
 @_enclose.register
@@ -558,10 +616,16 @@ def _(node: answers.LogSigmoid, of: Of) -> Enclosed:
 @_enclose.register
 def _(node: answers.Interpolate, of: Of) -> Enclosed:
     v, e = of(node.of)
-    # Nondecreasing, so that its values at the ends of a score enclose all between.
-    low, values, high = (np.interp(part, node.points, node.heights) for part in (v - e, v, v + e))
-    steps = _step_at(node, v - e, v + e)
-    return Enclosed(values, np.maximum(high - values, values - low) + steps + 16.0 * _u())
+    points = _converted(np.asarray(node.points, dtype=np.float64))
+    e = e + points.errors.max()
+
+    def value(x: np.ndarray) -> np.ndarray:
+        return np.interp(x, node.points, node.heights)
+
+    steps = _step_at(node, v - 2.0 * e, v + 2.0 * e)
+    # Heights are no less than zero, so that nothing cancels.
+    rounded = 16.0 * _u() * value(v + 2.0 * e) + _converted(np.asarray(node.heights)).errors.max()
+    return Enclosed(value(v), _monotone(value, v, e) + steps + rounded)
 
 
 def _step_at(node: answers.Interpolate, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -594,10 +658,10 @@ def _(node: answers.Leads, of: Of) -> Enclosed:
 @_enclose.register
 def _(node: answers.Sigmoid, of: Of) -> Enclosed:
     v, e = of(node.of)
-    score, error = v[:, 0], np.minimum(e[:, 0], 700.0)
-    values = np.stack([expit(-score), expit(score)], axis=1)
+    both = np.hstack([-v, v])
     # The logarithm of either has a slope of one at most.
-    return Enclosed(values, values * (np.expm1(error) + 4.0 * _function())[:, None] + 2e-308)
+    relative = 4.0 * _function() - np.expm1(-e)
+    return Enclosed(expit(both), expit(both + 2.0 * e) * relative * _SLACK + arithmetic.now.normal)
 
 
 @_enclose.register
@@ -608,9 +672,10 @@ def _(node: answers.Softmax, of: Of) -> Enclosed:
     values = shares / shares.sum(axis=1, keepdims=True)
     # What a difference rounds off counts as far as its class has a share.
     lost = 2.0 * _u() * np.abs(np.maximum(shift, -1000.0))
-    relative = np.minimum(e + lost + (e + lost).max(axis=1, keepdims=True), 700.0)
-    relative = np.expm1(relative) + (2.0 * v.shape[1] + 16.0) * _function()
-    return Enclosed(values, values * relative * _SLACK + 2e-308)
+    relative = e + lost + (e + lost).max(axis=1, keepdims=True)
+    high = np.exp(np.minimum(shift - np.log(shares.sum(axis=1, keepdims=True)) + 2.0 * relative, 0))
+    relative = (2.0 * v.shape[1] + 16.0) * _function() - np.expm1(-relative)
+    return Enclosed(values, high * relative * _SLACK + arithmetic.now.normal)
 
 
 @_enclose.register
@@ -619,10 +684,11 @@ def _(node: answers.Normalised, of: Of) -> Enclosed:
     if v.shape[1] == 1:
         return Enclosed(np.hstack([1.0 - v, v]), np.hstack([e + 2.0 * _u(), e]))
     total, spread = v.sum(axis=1, keepdims=True), e.sum(axis=1, keepdims=True)
-    least = total - spread
+    least = total - 2.0 * spread
     values = np.where(total > 0.0, v / np.where(total > 0.0, total, 1.0), 1.0 / v.shape[1])
-    errors = (e + values * spread) / np.where(least > 0.0, least, 1.0)
-    errors += _gamma(v.shape[1] + 4) * values
+    share = np.minimum((v + e) / np.where(least > 0.0, least, 1.0), 1.0)
+    errors = (e + share * spread) / np.where(least > 0.0, least, 1.0)
+    errors = np.minimum(errors + _gamma(v.shape[1] + 4) * share, 1.0)
     never = (total == 0.0) & (spread == 0.0)
     return Enclosed(values, np.where(least > 0.0, errors * _SLACK, np.where(never, _u(), 1.0)))
 
@@ -667,10 +733,9 @@ def certain_labels(node: Expression, of: Of) -> tuple[np.ndarray, np.ndarray]:
     e = np.where(np.isnan(e), np.inf, e)
     if isinstance(node, answers.Threshold):
         label = (v[:, 0] >= 0.0 if node.inclusive else v[:, 0] > 0.0).astype(np.intp)
-        exact = (e[:, 0] == 0.0) & np.isfinite(v[:, 0])
-        return label, exact | (np.abs(v[:, 0]) > 2.0 * e[:, 0])
+        return label, _same_side(v[:, 0], e[:, 0]) & np.isfinite(v[:, 0])
     if isinstance(node, answers.Positive):
-        return (v > 0.0).astype(np.int64), (np.abs(v) > 2.0 * e).all(axis=1)
+        return (v > 0.0).astype(np.int64), np.all(_same_side(v, e), axis=1)
     label = v.argmax(axis=1)
     rows = np.arange(len(v))
     with np.errstate(all="ignore"):

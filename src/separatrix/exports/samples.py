@@ -7,8 +7,7 @@ from them are where its numbers change, and its levels and words are what its te
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,11 @@ from separatrix.expressions.features import (
     Constant,
     IsLevel,
     IsMissing,
+    Parsed,
     Program,
     Words,
 )
+from separatrix.tables.features import nodes_of
 
 __all__ = ["Rows", "joined_rows", "rows_beside_boundaries", "special_rows", "taken"]
 
@@ -42,6 +43,11 @@ _TEXTS = (
     *(None, "", " ", "a level nobody has", "it's", 'say "so"', "a;b -- c", "/* d */", "*/ e"),
     *("\\", "\n", "a\tb", "É", "ß", "İ", "漢字", "😀", "%", "$1", "null", "NaN", "1", "1.0", "01"),
     "x" * 1000,
+)
+_SPELLED = (
+    *(" 1,234.50 €", "1.234,5", "(250)", "$ (3)", "39.6%", "1'000", "1\xa0234,5", "1\u2009234"),
+    *("-", "", "１２", "1e5", "1 e-5", "1e５", "1_000", "0x10", "NaN", "inf", "−5", "5-", "(-5)"),
+    *("-0", "007", "<0.5", "5*", "5.", ",5", "12,34,567", "5 kg", "$5$", "\n5\u3000", "1e-400"),
 )
 # So many columns are tried with every special cell; of more, this number is drawn.
 _MOST_COLUMNS = 40
@@ -93,22 +99,12 @@ def special_rows(program: Program, *, seed: int = 0, padded: bool = True) -> Row
     return joined_rows(program, typical, _special(program, hints, typical, random, padded))
 
 
-def _nodes(node: Any) -> Iterator[Any]:
-    """A node and all that its fields name."""
-    yield node
-    if is_dataclass(node) and not isinstance(node, Cell):
-        for field in fields(node):
-            inner = getattr(node, field.name)
-            if is_dataclass(inner):
-                yield from _nodes(inner)
-
-
 def _hints(program: Program, cell: Cell) -> list[Any]:
     """What a program knows of a column: its centre and unit of numbers, or its texts."""
     texts: dict[str, None] = {}
     numbers: list[float] = []
     for feature in program.features:
-        nodes = [*_nodes(feature)]
+        nodes = [*nodes_of(feature)]
         if cell not in nodes:
             continue
         for node in nodes:
@@ -175,6 +171,8 @@ def _special(
             tried: list[Any] = [*_TEXTS, *known[:20], *near, " ".join(map(str, known[:5]))]
         elif cell.kind == "date":
             tried = [_held(cell, v) for v in (*_DAYS, *known[:8])]
+        elif isinstance(cell, Parsed):
+            tried = [*_SPELLED, *(cell.spelled(v) for v in (*_NUMBERS, *known[:6]))]
         else:
             about = [float(np.nextafter(v, side)) for v in known[:6] for side in (-np.inf, np.inf)]
             tried = [*_NUMBERS, *known[:6], *about]
@@ -212,8 +210,11 @@ def rows_beside_boundaries(program: Program, typical: Rows, labels: Callable[[Ro
         The places of the predicted classes of rows, -1 for none.
     """
     numeric = [cell.column for cell in program.cells if cell.kind != "text"]
-    whole = [k for k in range(len(next(iter(typical.values()), [])))
-             if all(np.isfinite(typical[c][k]) for c in numeric)]  # fmt: skip
+    whole = [
+        k
+        for k in range(len(next(iter(typical.values()), [])))
+        if all(isinstance(typical[c][k], float) and np.isfinite(typical[c][k]) for c in numeric)
+    ]
     empty: Rows = {cell.column: [] for cell in program.cells}
     if len(whole) < 2 or not numeric:
         return empty

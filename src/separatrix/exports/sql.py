@@ -15,8 +15,8 @@ import numpy as np
 
 from separatrix.exports.artefacts import Heading, Sample, Unprintable
 from separatrix.exports.dialects import DIALECTS, Dialect, plain_line
-from separatrix.exports.queries import Query
-from separatrix.expressions.features import Cell, Program
+from separatrix.exports.queries import Query, case
+from separatrix.expressions.features import Cell, Parsed, Program
 
 __all__ = ["printed", "statements"]
 
@@ -125,7 +125,7 @@ def _require_names(program: Program, dialect: Dialect) -> None:
 
 
 def _source(table: str, dialect: Dialect) -> str:
-    """What is read from: a query, what is SQL already, or a name, quoted if it has to be."""
+    """The source of rows: a query in brackets, SQL as it is, or a name, quoted if need be."""
     table = table.strip(" \n;")
     if re.match(r"(select|with)\b", table, re.IGNORECASE):
         return f"(\n{table}\n)"
@@ -239,9 +239,14 @@ def _proof(program: Program, sample: Sample, dialect: Dialect) -> str:
     for k, (own, gap) in enumerate(zip(found, gaps, strict=True), 1):
         bound, zero = f"kept_{n + k}", number(0)
         shares.append(
-            f"CASE WHEN {own} IS NULL AND kept_{k} IS NULL THEN {zero}"
-            f" WHEN {gap} <= {bound} AND {gap} < {number(1e-200)} THEN {zero}"
-            f" WHEN {gap} <= {bound} * {number(1e6)} THEN {gap} / {bound} ELSE {number(1e300)} END"
+            case(
+                [
+                    f"WHEN {own} IS NULL AND kept_{k} IS NULL THEN {zero}",
+                    f"WHEN {gap} <= {bound} AND {gap} < {number(1e-200)} THEN {zero}",
+                    f"WHEN {gap} <= {bound} * {number(1e6)} THEN {gap} / {bound}",
+                    f"ELSE {number(1e300)}",
+                ]
+            )
         )
     shares = query.stage("share", shares)
     wrong = [
@@ -260,6 +265,8 @@ def _proof(program: Program, sample: Sample, dialect: Dialect) -> str:
 
 
 def _cell(dialect: Dialect, cell: Cell, value: Any) -> str:
-    if cell.kind == "text":
+    if isinstance(cell, Parsed):
+        value = cell.spelled(value)
+    if cell.kind == "text" or isinstance(cell, Parsed):
         return f"CAST(NULL AS {dialect.texts})" if value is None else dialect.string(value)
     return dialect.moment(value) if cell.kind == "date" else dialect.float64(value)

@@ -2,12 +2,14 @@
 
 A caller gives numbers, texts and dates. How the texts of a file were read as numbers is known here
 as far as other languages can do it: levels in their order, truth words and levels that are spelled
-in several ways are compared as texts; amounts, durations, shares, lists and coordinates are given
-as the numbers that they were read as.
+in several ways are compared as texts; numbers with marks, signs and one unit are read by regular
+expressions, where the language has them; durations, shares, amounts with magnitudes, lists and
+coordinates are given as the numbers that they were read as.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +27,7 @@ from separatrix.tables.features import (
     IsLevel,
     IsMissing,
     Number,
+    Parsed,
     Where,
 )
 from separatrix.tables.level_spellings import unaccented
@@ -95,9 +98,11 @@ class Column:
             if number in (0.0, 1.0):
                 others += _cased("true" if number else "false")
         if self.spelling is not None:
-            words = truth_words(level) if self.spelling.kind == "truth" else (level,)
-            written = [one for word in words for one in (word, unaccented(word))]
-            others += [text + end for one in written for text in _cased(one) for end in ("", ".")]
+            truth = self.spelling.kind == "truth"
+            bare = level.rstrip(".")
+            words = truth_words(level) if truth else (bare, unaccented(bare))
+            written = (text for word in words for text in (_mixed if truth else _cased)(word))
+            others += [text + end for text in written for end in ("", ".")]
         read = self.spelling.word if self.spelling is not None else str
         own = match.find(level)
         return [level, *(text for text in others if match.find(read(text)) == own)]
@@ -106,6 +111,12 @@ class Column:
 def _cased(word: str) -> list[str]:
     """A word as it is, and in the three usual cases."""
     return [word, word.lower(), word.upper(), word.capitalize()]
+
+
+def _mixed(word: str) -> list[str]:
+    """A word of ASCII letters in all mixtures of lower and upper case."""
+    letters = ({letter.lower(), letter.upper()} for letter in word)
+    return ["".join(text) for text in itertools.product(*map(sorted, letters))]
 
 
 def less(number: Number, value: float) -> Number:
@@ -119,7 +130,7 @@ def divided(number: Number, value: float) -> Number:
 
 
 def column_of(
-    name: str, kind: str, *, dates: Mapping[str, bool], encoder: Any
+    name: str, kind: str, *, dates: Mapping[str, bool], encoder: Any, parsed: bool = False
 ) -> tuple[Column, tuple[str, ...]]:
     """A column of a fitted encoder, and sentences about how its cells are to be given.
 
@@ -130,6 +141,8 @@ def column_of(
     dates : mapping of str to bool
         The columns that can be dates, and whether one is known to be.
     encoder : Encoder
+    parsed : bool
+        Whether the language reads numbers that are written as texts.
     """
     spellings, codes = encoder.spellings_, encoder.placeholders_
     spelling = spellings.get(name)
@@ -161,8 +174,13 @@ def column_of(
             number = Where(IsLevel(cell, (word,)), Constant(float(place)), number)
         return _coded(number, [(IsLevel(cell, spelling.words), True)], codes.get(name, ())), ()
     cell = Cell(name, "date" if dates.get(name) else "number")
+    remarks = _of_numbers(name, spelling)
+    if parsed and spelling is not None and (patterns := spelling.patterns) is not None:
+        whole, never, negative = patterns
+        cell = Parsed(name, whole=whole, never=never, negative=negative, decimal=spelling.decimal)
+        remarks = _of_texts(name, spelling)
     gone = IsMissing(cell, codes.get(name, ()))
-    return Column(cell, ((gone, False),)), _of_numbers(name, spelling)
+    return Column(cell, ((gone, False),)), remarks
 
 
 def _coded(
@@ -189,12 +207,22 @@ def _apart(
 def _of_levels(name: str, kind: str, spelling: ValueFormat | None) -> tuple[str, ...]:
     """Sentences about the texts of a column, which may have several spellings of its levels."""
     blanks = "Give levels without blanks at their ends, which reading a file takes off."
-    if spelling is None:
+    if spelling is None or spelling.kind == "truth":
         return (blanks,) if kind == "category" else ()
     return (
         blanks,
         f"Column {quote(name)} was read with several spellings of its levels: the usual ones are "
         "listed, and a text that is not is a level that was not seen in the fit.",
+    )
+
+
+def _of_texts(name: str, spelling: ValueFormat) -> tuple[str, ...]:
+    """A sentence about a column of numbers, or of texts that are read as numbers."""
+    unit = f" in {spelling.unit}" if spelling.unit else ""
+    mark = "comma" if spelling.decimal == "," else "point"
+    return (
+        f"Column {quote(name)} is read as in the fit, from numbers or from texts of numbers{unit} "
+        f"with a decimal {mark}; a text that is none counts as missing.",
     )
 
 

@@ -564,8 +564,14 @@ class Encoder(EncoderState):
 
     # -------------------------------------------------------------------------------- features
 
-    def features(self) -> tuple[list[Feature], tuple[str, ...]]:
+    def features(self, *, parsed: bool = False) -> tuple[list[Feature], tuple[str, ...]]:
         """What ``transform`` computes of the cells of a row, for a language that is not Python.
+
+        Parameters
+        ----------
+        parsed : bool, default=False
+            Whether the language reads numbers from texts as the fit did, where regular expressions
+            state how; otherwise such columns are to be given as numbers.
 
         Returns
         -------
@@ -594,7 +600,7 @@ class Encoder(EncoderState):
             one.name: True for one in self.column_encodings if isinstance(one, Number) and one.date
         }
         columns = {
-            name: column_of(name, kind, dates=dates, encoder=self)
+            name: column_of(name, kind, dates=dates, encoder=self, parsed=parsed)
             for name, kind in kinds_of.items()
         }
         every = [

@@ -8,6 +8,8 @@ is false. The branch of a :class:`Where` that a row does not take may be undefin
 from __future__ import annotations
 
 import dataclasses
+import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +26,7 @@ __all__ = [
     "IsLevel",
     "IsMissing",
     "Number",
+    "Parsed",
     "Power",
     "Where",
     "Words",
@@ -49,11 +52,67 @@ class Cell(Number):
     column : str
         The name of the column, whatever characters it has.
     kind : {"number", "text", "date"}
-        Of a text only conditions and words are made.
+        Of a text only conditions and words are made; :class:`Parsed` has a kind of its own.
     """
 
     column: str
     kind: str = "number"
+
+
+@dataclass(frozen=True)
+class Parsed(Cell):
+    """The cell of a column of numbers, or of texts that spell numbers; NaN where one spells none.
+
+    Attributes
+    ----------
+    column : str
+    kind : {"number or text"}
+    whole : str
+        A regular expression that the whole of a text has to match. Its first group has the digits,
+        marks between them, and an exponent.
+    never : str
+        What must not be found in a text.
+    negative : str
+        What is found in it where the number is negative.
+    decimal : {".", ","}
+    """
+
+    kind: str = "number or text"
+    whole: str = ""
+    never: str = ""
+    negative: str = ""
+    decimal: str = "."
+
+    @property
+    def marks(self) -> str:
+        """A regular expression of each mark between digits."""
+        return f"[^0-9eE+{self.decimal}-]"
+
+    def number(self, cell: float | str | None) -> float:
+        """The number of a cell.
+
+        Examples
+        --------
+        >>> from separatrix.tables.features import Parsed
+        >>> price = Parsed("price", whole=r"^[$]?([0-9.]+(?:,[0-9]+)?)$", never="[$]0", decimal=",")
+        >>> [price.number(cell) for cell in ("$1.063,5", "$0", 2.5, None)]
+        [1063.5, nan, 2.5, nan]
+        """
+        if not isinstance(cell, str):
+            return math.nan if cell is None else float(cell)
+        found = re.fullmatch(self.whole, cell)
+        if found is None or re.search(self.never, cell):
+            return math.nan
+        number = float(re.sub(self.marks, "", found[1]).replace(self.decimal, "."))
+        return -number if self.negative and re.search(self.negative, cell) else number
+
+    def spelled(self, cell: float | str | None) -> str | None:
+        """The cell as a text; None where it is missing."""
+        if cell is None or isinstance(cell, str) or math.isnan(cell):
+            return cell if isinstance(cell, str) else None
+        if math.isinf(cell):
+            return "-1e999" if cell < 0.0 else "1e999"
+        return repr(float(cell)).replace(".", self.decimal)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ from separatrix.tables.written_numbers import (
     NUMBER,
     SAME_CURRENCY,
     Written,
+    patterns_of,
     split_magnitude,
     taken_apart,
     unsigned,
@@ -253,6 +254,19 @@ class ValueFormat:
         by = quantities.conversion(unit, self.unit)
         return None if by is None else quantities.converted(value, by)
 
+    @property
+    def patterns(self) -> tuple[str, str, str] | None:
+        """Regular expressions of its numbers; None where a text needs more than these.
+
+        As :func:`~separatrix.tables.written_numbers.patterns_of` states them. Numbers of a unit
+        that others are converted into, and those with magnitudes, need more.
+        """
+        if self.kind != "number" or self.magnitudes:
+            return None
+        if quantities.conversion(self.unit, self.unit) is not None:
+            return None
+        return patterns_of(self.unit, self.decimal)
+
     def amount(self, text: str) -> tuple[str, float] | None:
         """The unit and the number that a text is made of; None where it is none.
 
@@ -263,10 +277,9 @@ class ValueFormat:
 
     def _amount(self, written: Written) -> tuple[str, float] | None:
         unit, magnitude = split_magnitude(written.unit) if self.magnitudes else (written.unit, "")
-        value = unsigned(written.body, self.decimal)
+        value = unsigned(written.body, self.decimal, written.exponent)
         if value is None:
             return None
-        value = float(f"{value!r}{written.exponent}") if written.exponent else value
         return SAME_CURRENCY.get(unit, unit), written.sign * value * MAGNITUDES.get(magnitude, 1.0)
 
     def _numeral(self, body: str) -> float | None:

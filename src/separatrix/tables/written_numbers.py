@@ -18,6 +18,7 @@ __all__ = [
     "NUMBER",
     "SAME_CURRENCY",
     "Written",
+    "patterns_of",
     "split_magnitude",
     "taken_apart",
     "unsigned",
@@ -40,8 +41,8 @@ NUMBER = re.compile(
     (?P<within>\()?\s*
     (?P<inner>[+{MINUS}])?\s*
     (?P<body>[0-9][0-9.,'’\u00a0\u202f\u2009 ]*|[.,][0-9]+)
-    (?P<exponent>[eE][+-]?\d{{1,3}})?
-    \s*(?P<after>%|‰|°\ ?[CFK]?|{_CURRENCY}|[^\W\d_]{{1,7}}[²³]?(?:/[^\W\d_]{{1,5}}[²³]?)?)?
+    (?P<exponent>[eE][+-]?[0-9]{{1,3}})?
+    \s*(?P<after>%|‰|°(?:\ ?[CFK])?|{_CURRENCY}|[^\W\d_]{{1,7}}[²³]?(?:/[^\W\d_]{{1,5}}[²³]?)?)?
     \s*(?P<trailing>[{MINUS}])?\s*(?P<close>\))?\s*(?P<outer>%)?
     \s*(?P<footnote>[*†‡]{{1,3}})?""",
     re.VERBOSE,
@@ -121,17 +122,17 @@ SAME_CURRENCY = {
 }
 
 
-def unsigned(body: str, decimal: str) -> float | None:
+def unsigned(body: str, decimal: str, exponent: str = "") -> float | None:
     """The number that digits and marks spell under a decimal mark, or None."""
     whole, point, fraction = body.partition(decimal)
     plain = fraction.isascii() and fraction.isdigit()
     if whole.isdigit() and (whole[0] != "0" or len(whole) == 1):  # as in most texts
         if not point:
-            return float(whole)
+            return float(whole + exponent)
         if plain:
-            return float(f"{whole}.{fraction}")
+            return float(f"{whole}.{fraction}{exponent}")
     elif (plain or not fraction) and _GROUPED[decimal].fullmatch(whole):
-        return float(f"{whole.replace(_GROUPS[decimal][0], '')}.{fraction}")
+        return float(f"{whole.replace(_GROUPS[decimal][0], '')}.{fraction}{exponent}")
     if (point and not fraction.isascii()) or (fraction and not fraction.isdigit()):
         return None
     marks = set() if whole.isdigit() else {mark for mark in whole if not mark.isdigit()}
@@ -156,4 +157,85 @@ def unsigned(body: str, decimal: str) -> float | None:
         return None
     if not digits and not fraction:
         return None
-    return float(f"{digits or '0'}.{fraction or '0'}")
+    return float(f"{digits or '0'}.{fraction or '0'}{exponent}")
+
+
+# --- the same as regular expressions --------------------------------------------------------------
+
+# White space, as Python has it, and marks, as all engines write them.
+_SPACE = r"\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_BLANK = r"\u0020\u00a0\u202f\u2009"
+_MINUS = r"\u2212\u2013-"
+_NEGATIVE = rf"^[^0-9]*[({_MINUS}]|[{_MINUS}][^0-9]*$"
+# Two signs, or brackets that do not match. What looks like a number has no underscore.
+_SIGNED_TWICE = (
+    rf"^[^0-9]*[(+{_MINUS}][^0-9]*[(+{_MINUS}]",
+    rf"^[^0-9]*[(+{_MINUS}][^_]*[{_MINUS}][^0-9]*$",
+    rf"[{_MINUS}][^0-9]*[{_MINUS}][^0-9]*$",
+    r"[(][^)]*$",
+    r"^[^(]*[)]",
+    r"[)][^_]*[)]",
+)
+
+
+def patterns_of(unit: str, decimal: str) -> tuple[str, str, str] | None:
+    """Regular expressions of the numbers that are written with one unit or none.
+
+    They have classes of characters, groups, alternatives and repetitions alone, so that all engines
+    read them alike, and characters beyond ASCII as escapes.
+
+    Parameters
+    ----------
+    unit : str
+    decimal : {".", ","}
+
+    Returns
+    -------
+    tuple of str or None
+        What a text has to match from its beginning to its end, where the first group has the digits
+        with their marks and the exponent; what is not to be found in it; and what is found in it
+        where the number is negative. None where a unit has no such expressions.
+
+    Examples
+    --------
+    >>> import re
+    >>> from separatrix.tables.written_numbers import patterns_of
+    >>> whole, never, negative = patterns_of("$", ".")
+    >>> re.fullmatch(whole, "($1,063.50)")[1], bool(re.search(negative, "($1,063.50)"))
+    ('1,063.50', True)
+    """
+    known = NUMBER.fullmatch(f"5{unit}")
+    if known is None or (known["after"] or "") != unit or any(c > "\uffff" for c in unit):
+        return None
+    # Parts of the unit stand on both sides of a number.
+    if unit not in CURRENCIES and split_magnitude(unit)[0] in CURRENCIES:
+        return None
+    name = SAME_CURRENCY.get(unit, unit)
+    codes = sorted(one for one in CURRENCIES if SAME_CURRENCY.get(one, one) == name)
+    before = "|".join(_escaped(code) + r"\.?" * code[-1].isalpha() for code in codes)
+    after = before or _escaped(unit)
+    first, last = rf"[{_SPACE}(+{_MINUS}]*", rf"[{_SPACE}){_MINUS}]*"
+    end = rf"[{_SPACE}]*(?:{after})?{last}" if after else last
+    # A percent sign may stand behind a bracket.
+    end = f"{last}%?{last}" if unit == "%" else end
+    point = rf"\{decimal}"
+    groups = ["(?:,[0-9]{2,3})*,[0-9]{3}"] * (decimal == ".")
+    groups += [f"(?:{_escaped(mark)}[0-9]{{3}})+" for mark in _GROUPS[decimal] if mark != ","]
+    whole = f"(?:0|[1-9][0-9]*|[1-9][0-9]{{0,2}}(?:{'|'.join(groups)}))"
+    exponent = "[eE][+-]?[0-9]{1,3}"
+    digits = rf"{whole}(?:{point}[0-9]*)?(?:[{_BLANK}]*{exponent})?|{point}[0-9]+(?:{exponent})?"
+    excluded = _SIGNED_TWICE + ((f"(?:{after})[^_]*[0-9][^_]*(?:{after})",) if before else ())
+    return (
+        rf"^(?:[<>]=?|[\u2264\u2265])?{first}(?:{before})?{first if before else ''}"
+        rf"({digits}){end}(?:[*\u2020\u2021]{{1,3}})?$",
+        "|".join(excluded),
+        _NEGATIVE,
+    )
+
+
+def _escaped(text: str) -> str:
+    """A text as a regular expression in ASCII."""
+    return "".join(
+        c if c.isascii() and c.isalnum() else f"\\{c}" if c.isascii() else f"\\u{ord(c):04x}"
+        for c in text
+    )

@@ -20,7 +20,7 @@ import numpy as np
 from separatrix.exports.artefacts import Answers
 from separatrix.exports.dialects import DIALECTS
 from separatrix.exports.sql import statements
-from separatrix.expressions.features import Program
+from separatrix.expressions.features import Cell, Parsed, Program
 
 __all__ = ["ENGINES", "DuckDB", "PostgreSQL", "SQLite"]
 
@@ -83,16 +83,18 @@ class Database(ABC):
 
     def _table(self, program: Program, rows: Mapping[str, Sequence[object]]) -> list[str]:
         own = DIALECTS[self.dialect]
-        kinds = {"number": own.double, "text": own.texts, "date": own.timestamp}
+        kinds = {"number": own.double, "date": own.timestamp}
         names = [cell.column for cell in program.cells]
         place = "place_of_the_row"
         while place in names:
             place += "_"
-        columns = [f"{own.identifier(c.column)} {kinds[c.kind]}" for c in program.cells]
+        columns = [
+            f"{own.identifier(c.column)} {kinds.get(c.kind, own.texts)}" for c in program.cells
+        ]
         columns.append(f"{own.identifier(place)} INTEGER")
         lines = []
         for i in range(len(next(iter(rows.values()), ()))):
-            cells = [_literal(own, cell.kind, rows[cell.column][i]) for cell in program.cells]
+            cells = [_literal(own, cell, rows[cell.column][i]) for cell in program.cells]
             lines.append(f"({', '.join([*cells, str(i)])})")
         parts = (lines[k : k + 500] for k in range(0, len(lines), 500))
         return [
@@ -101,10 +103,12 @@ class Database(ABC):
         ]
 
 
-def _literal(dialect: Any, kind: str, value: Any) -> str:
-    if kind == "text":
+def _literal(dialect: Any, cell: Cell, value: Any) -> str:
+    if isinstance(cell, Parsed):
+        value = cell.spelled(value)
+    if cell.kind == "text" or isinstance(cell, Parsed):
         return "NULL" if value is None else dialect.string(value)
-    if kind == "date":
+    if cell.kind == "date":
         return str(dialect.moment(float(value)))
     own = float(value)
     # A database may store no number for one that is not one.

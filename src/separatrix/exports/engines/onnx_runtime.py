@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from separatrix.exports.artefacts import Answers
-from separatrix.exports.onnx import is_plain
 from separatrix.exports.proof import worst_share
 from separatrix.expressions.features import Program
 
@@ -32,36 +32,14 @@ class OnnxRuntime:
 
     def run(self, text: bytes, program: Program, rows: Any) -> Answers:
         """The answers of a model for rows."""
-        if is_plain(program):
-            columns = [np.asarray(rows[cell.column], dtype=np.float64) for cell in program.cells]
-            return _answers(text, {"X": np.column_stack(columns)})
-        feeds = {}
-        for k, cell in enumerate(program.cells):
-            if cell.kind == "text":
-                texts = ["" if value is None else value for value in rows[cell.column]]
-                feeds[f"cell{k}"] = np.array(texts, dtype=object)[:, None]
-            else:
-                feeds[f"cell{k}"] = np.asarray(rows[cell.column], dtype=np.float64)[:, None]
-        return _answers(text, feeds)
+        cells = enumerate(program.cells)
+        return _answers(text, {f"cell{k}": rows[cell.column] for k, cell in cells})
 
     def own_proof(self, text: bytes) -> float:
         """The worst difference of the golden rows as a share of the bound."""
         session = _session(text)
         facts = json.loads(session.get_modelmeta().custom_metadata_map["separatrix_proof"])
-        rows = facts["rows"]
-        names = [one.name for one in session.get_inputs()]
-        if names == ["X"]:
-            feeds = {"X": np.column_stack([np.array(v, dtype=np.float64) for v in rows.values()])}
-        else:
-            feeds = {
-                one.name: np.array(["" if v is None else v for v in rows[one.name]], dtype=object)[
-                    :, None
-                ]
-                if one.type == "tensor(string)"
-                else np.array(rows[one.name], dtype=np.float64)[:, None]
-                for one in session.get_inputs()
-            }
-        found = _answers(text, feeds)
+        found = _answers(text, facts["rows"])
         worst = 0.0
         for part, bounds in (("scores", "score_bounds"), ("probabilities", "probability_bounds")):
             if facts[part] is not None:
@@ -83,11 +61,22 @@ def _session(text: bytes) -> Any:
     return onnxruntime.InferenceSession(text, options, providers=["CPUExecutionProvider"])
 
 
-def _answers(text: bytes, feeds: dict[str, np.ndarray]) -> Answers:
+def _answers(text: bytes, cells: Mapping[str, Sequence[Any]]) -> Answers:
+    """The answers for cells by the names of the inputs, of which ``X`` has all in one matrix."""
     session = _session(text)
+    feeds = {one.name: _input(one, cells) for one in session.get_inputs()}
     names = [one.name for one in session.get_outputs()]
     found = dict(zip(names, session.run(names, feeds), strict=True))
     places = found.get("place")
     if places is not None and places.shape[1] == 1:
         places = places[:, 0]
     return Answers(found["scores"], places, found.get("probabilities"))
+
+
+def _input(one: Any, cells: Mapping[str, Sequence[Any]]) -> np.ndarray:
+    if one.name == "X":
+        return np.column_stack([np.asarray(v, dtype=np.float64) for v in cells.values()])
+    if one.type == "tensor(string)":
+        texts = ["" if value is None else value for value in cells[one.name]]
+        return np.array(texts, dtype=object)[:, None]
+    return np.asarray(cells[one.name], dtype=np.float64)[:, None]

@@ -33,9 +33,13 @@ class ExportOptions(options.LineOptions):
         metavar="DATA",
     )
     name: str | None = options.option(
-        "What its functions are called. [default: the model's file name]", metavar="NAME"
+        "What its functions are called. [default: the name of the file that is written]",
+        metavar="NAME",
     )
-    table: str | None = options.option("The table that SQL reads.", metavar="NAME")
+    table: str | None = options.option(
+        "The table that SQL reads: a name, a query, or a call such as read_csv('new.csv').",
+        metavar="TABLE",
+    )
     keep: Sequence[str] = options.option(
         "The columns that SQL returns beside the answers: names separated by commas, or all. "
         "[default: all]",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from separatrix.cli.commands.export import ExportOptions
 from separatrix.cli.output import Exit, Output, print_message, write
 from separatrix.cli.reading import load_for_tables, read_like_training
@@ -28,7 +30,7 @@ def run(out: Output, options: ExportOptions) -> Exit:
             options.to,
             dialect=options.dialect,
             check=check,
-            name=options.name,
+            name=options.name or (options.output and Path(options.output).name.split(".")[0]),
             table=options.table,
             keep=None if not keep or keep == ["all"] else keep,
             float32=options.float32,
