@@ -68,6 +68,8 @@ def _describe(out: Output, options: ExportOptions, made: Artefact) -> None:
         if options.output is None and made.ok:
             if not out.quiet:
                 print_message(label, text)
+        elif made.ok:
+            out.report(label, text)
         else:
             out.answer(label, text)
 
