@@ -235,6 +235,8 @@ class EngineProof:
     wrong : int
         Rows beyond the bounds: another class although the score decides, an answer where there is
         none, or none where there is one.
+    classes : int
+        Rows whose class was compared; 0 for a regression.
     undecided : int
         Rows nearer to a tie than rounding can tell, whose class is not compared.
     own : float
@@ -248,6 +250,7 @@ class EngineProof:
     rows: int
     worst: float
     wrong: int
+    classes: int
     undecided: int
     own: float
     first_wrong: int | None = None
@@ -285,13 +288,15 @@ def prove(engine: Any, version: str, text: Any, program: Program, sample: Sample
         differ = differ.any(axis=1) if differ.ndim == 2 else differ
         beyond = beyond | (differ & sample.decided)
     wrong = np.flatnonzero(beyond)
+    decided = 0 if expected.labels is None else int(sample.decided.sum())
     return EngineProof(
         engine.name,
         version,
         sample.n_rows,
         worst,
         len(wrong),
-        int((~sample.decided).sum()) if expected.labels is not None else 0,
+        decided,
+        0 if expected.labels is None else sample.n_rows - decided,
         float(engine.own_proof(text)),
         int(wrong[0]) if len(wrong) else None,
     )

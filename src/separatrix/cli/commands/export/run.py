@@ -91,10 +91,12 @@ def _describe(out: Output, options: ExportOptions, made: Artefact) -> None:
 def _sentence(proof: EngineProof) -> str:
     text = f"{proof.engine} {proof.version}, {counted(proof.rows, 'row')}: "
     if proof.ok:
-        text += "every class is the model's"
+        if proof.classes:
+            text += "every class is the model's"
         if proof.undecided:
             text += f" but for {proof.undecided:,} nearer to a tie than rounding can tell"
-        text += f", and no number is off by more than {proof.worst:.2g} of its bound"
+        text += ", and no" if proof.classes else "no"
+        text += f" number is off by more than {proof.worst:.2g} of its bound"
         return f"{text}; {proof.own:.2g} by the proof that the file carries"
     if proof.wrong:
         text += f"{counted(proof.wrong, 'row')} differ, the first is number {proof.first_wrong}; "
