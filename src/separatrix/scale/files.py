@@ -711,7 +711,7 @@ class _Scan:
             types,
             self.spans,
             self.notes,
-            sorted(self.derived),
+            self.derived,
             self._settled,
             self.dates_beside,
         )
@@ -869,10 +869,10 @@ class _Scan:
         column = self.statistics.column(name)
         if column.way == "levels":
             column, labels = self._labelled(column, role)
-            numbers = np.unique(np.array(labels), return_inverse=True)[1].astype(np.float64)
-            if role == "time":
-                numbers = np.array(labels, dtype=np.float64)
-            return replace(column, numbers=np.append(numbers, np.nan))
+            numbers = np.array(labels)
+            if role == "group":
+                numbers = np.unique(numbers, return_inverse=True)[1]
+            return replace(column, numbers=np.append(numbers, np.nan).astype(np.float64))
         sql = tuple(f"CAST({one} AS DOUBLE)" for one in column.sql)
         self.dates_beside = column.way == "date"
         column = replace(column, way="number", sql=sql, key=f"{column.key}_beside")

@@ -8,7 +8,7 @@ options, and a digest says whether it is whole.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ class KeptPlan:
     spans : list of RowRange
         The ranges in which rows were put aside, where they were.
     notes : list of str
-    derived : list of str
+    derived : collection of str
         Columns that the table does not have as such.
     settled : mapping
         Options that the classes of the target settled.
@@ -57,7 +57,7 @@ class KeptPlan:
     types: Sequence[Sequence[str]]
     spans: Sequence[RowRange]
     notes: Sequence[str]
-    derived: Sequence[str]
+    derived: Collection[str]
     settled: Mapping[str, Any]
     dates_beside: bool
 
@@ -99,8 +99,10 @@ class KeptPlan:
         """The plan in a file; None where there is none, it is damaged or its sources are others."""
         try:
             found = checked_parts(path.read_bytes())
-            record: dict[str, Any] = {} if found is None else json.loads(found[1]["record"])
-            if found is None or record["format"] != _FORMAT:
+            if found is None:
+                return None
+            record: dict[str, Any] = json.loads(found[1]["record"])
+            if record["format"] != _FORMAT:
                 return None
             sources = tuple(
                 SourceFile(**{**one, "groups": tuple(one["groups"])}) for one in record["sources"]

@@ -96,26 +96,24 @@ def profile_of(
     >>> strongest.first, strongest.second, strongest.measure, round(strongest.value, 3)
     ('target', 'petal length (cm)', 'correlation ratio', 0.97)
     """
+    alerts = alerts or {}
     # Parts of dates are no columns of what was read.
     own = {name: prepared(table, name) for name in table.names if name not in table.derived}
     goal = None if target is None else Target.of(own[target], quantity=quantity)
     remarks, notes = _remarks(table)
-    profiles = [
-        column_profile(
-            table,
-            column,
-            goal,
-            alerts=(alerts or {}).get(name, ()),
-            remarks=remarks.get(quote(name), ()),
-        )
-        for name, column in own.items()
-    ]
+    profiles = _described(table, own.values(), goal, alerts, remarks)
     classes = () if goal is None else tuple(goal.classes)
     n = described = table.n_rows
     whole: dict[str, ColumnProfile] = {}
+    # What a sample does not vary in may vary in the table.
+    known = {name: [one for one in some if one not in _OF_ALL] for name, some in alerts.items()}
     for part in parts:
-        found_in_all, of_all = _columns_of_all(part, target, quantity, alerts or {})
-        whole = {**found_in_all, **whole}
+        of_all = None if target is None else Target.of(prepared(part, target), quantity=quantity)
+        # Prepared one after the other: all of them together may take more than the part.
+        names = (name for name in part.names if name not in part.derived and name not in whole)
+        columns = (prepared(part, name) for name in names)
+        new = _described(part, columns, of_all, known, _remarks(part)[0])
+        whole |= {one.name: one for one in new}
         described = part.n_rows
         classes = classes if of_all is None else tuple(of_all.classes)
     profiles = [whole.get(one.name, one) for one in profiles]
@@ -145,22 +143,24 @@ def profile_of(
     )
 
 
-def _columns_of_all(
-    part: Table, target: str | None, quantity: bool, alerts: Mapping[str, Sequence[str]]
-) -> tuple[dict[str, ColumnProfile], Target | None]:
-    """Describe columns in all rows, and the target that they were read with."""
-    goal = None if target is None else Target.of(prepared(part, target), quantity=quantity)
-    remarks, _ = _remarks(part)
-    found = {}
-    for name in part.names:
-        if name in part.derived:
-            continue
-        # What a sample does not vary in may vary in the table.
-        known = [one for one in alerts.get(name, ()) if one not in _OF_ALL]
-        found[name] = column_profile(
-            part, prepared(part, name), goal, alerts=known, remarks=remarks.get(quote(name), ())
+def _described(
+    table: Table,
+    columns: Iterable[Column],
+    goal: Target | None,
+    alerts: Mapping[str, Sequence[str]],
+    remarks: Mapping[str, Sequence[str]],
+) -> list[ColumnProfile]:
+    """The profiles of columns of a table."""
+    return [
+        column_profile(
+            table,
+            one,
+            goal,
+            alerts=alerts.get(one.name, ()),
+            remarks=remarks.get(quote(one.name), ()),
         )
-    return found, goal
+        for one in columns
+    ]
 
 
 def _remarks(table: Table) -> tuple[dict[str, list[str]], list[str]]:

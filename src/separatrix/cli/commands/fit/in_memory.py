@@ -56,24 +56,14 @@ class Measured:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MatrixRows(SplitRows):
-    """The rows to fit as a matrix, and those to measure on.
-
-    Attributes
-    ----------
-    features : list of int or None
-        The places of the features that are kept, where they are not all of the encoder's.
-    """
+    """The rows to fit as a matrix, and those to measure on."""
 
     target: Target
     numbers: np.ndarray
     held: Measured | None = None
-    features: list[int] | None = None
 
-    @property
-    def sources(self) -> list[str]:
-        derived = self.target.features.derived
-        found = [derived.get(name or "", name or "") for name in self.encoder.columns_]
-        return found if self.features is None else [found[j] for j in self.features]
+    def source_of(self, name: str) -> str:
+        return self.target.features.derived.get(name, name)
 
     @property
     def held_notes(self) -> list[str]:
@@ -141,12 +131,11 @@ class MatrixRows(SplitRows):
 
     def without(self, kept: Sequence[int]) -> MatrixRows:
         assert self.held is not None
-        known = range(self.given[0].shape[1]) if self.features is None else self.features
         return replace(
             self,
             given=(self.given[0][:, kept], self.given[1]),
             held=replace(self.held, X=self.held.X[:, kept]),
-            features=[known[j] for j in kept],
+            features=self.places_of(kept),
         )
 
 

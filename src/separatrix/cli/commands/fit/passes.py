@@ -79,8 +79,6 @@ class BlockRows(SplitRows):
     test: BlockedData | None = None
     # Whether a fit leaves what it can be continued from.
     checkpointed: bool = True
-    # The places of the features that are kept, where they are not all of the encoder's.
-    features: list[int] | None = None
 
     bar: ClassVar[Any] = staticmethod(passes_bar)
 
@@ -165,12 +163,8 @@ class BlockRows(SplitRows):
         sample = sample_of(stored, replace(self.options, missing=None))
         return of_blocks(stored, self.data, sample, test=self.test)
 
-    @property
-    def sources(self) -> list[str]:
-        encoder = self.encoder
-        found = [source_of(name or "", encoder.spellings_) or name for name in encoder.columns_]
-        names = [name or "" for name in found]
-        return names if self.features is None else [names[j] for j in self.features]
+    def source_of(self, name: str) -> str:
+        return source_of(name, self.encoder.spellings_) or name
 
     @contextmanager
     def split_again(self, role: str, column: str, *, shown: bool = False) -> Iterator[BlockRows]:
@@ -182,14 +176,13 @@ class BlockRows(SplitRows):
             yield replace(own, positive=self.positive, checkpointed=False)
 
     def without(self, kept: Sequence[int]) -> BlockRows:
-        known = range(self.data.n_features) if self.features is None else self.features
         data = narrowed(self.data, kept)
         return replace(
             self,
             data=data,
             given=(data, None),
             test=None if self.test is None else narrowed(self.test, kept),
-            features=[known[j] for j in kept],
+            features=self.places_of(kept),
             checkpointed=False,
         )
 

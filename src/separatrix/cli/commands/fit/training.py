@@ -206,6 +206,8 @@ class SplitRows(ABC):
         The numbers of the rows to fit in the table, where they are known.
     findings : tuple of Finding
         What is found in the matrix, and the encoder did not find.
+    features : list of int or None
+        The places of the features that are kept, where they are not all of the encoder's.
     """
 
     options: Any
@@ -220,6 +222,7 @@ class SplitRows(ABC):
     sample: Any
     numbers: np.ndarray | None = None
     findings: tuple[Finding, ...] = ()
+    features: list[int] | None = None
 
     # The bar that shows how far a fit is.
     bar: ClassVar[Any] = staticmethod(progress_bar)
@@ -272,10 +275,19 @@ class SplitRows(ABC):
     def without(self, kept: Sequence[int]) -> SplitRows:
         """The same rows, of which some features are kept, by their places among those of now."""
 
-    @property
     @abstractmethod
+    def source_of(self, name: str) -> str:
+        """The column of the table that a column of the encoding is, or is made of."""
+
+    @property
     def sources(self) -> list[str]:
         """The column of the table that each feature is of."""
+        found = [self.source_of(name or "") for name in self.encoder.columns_]
+        return found if self.features is None else [found[j] for j in self.features]
+
+    def places_of(self, kept: Sequence[int]) -> list[int]:
+        """The places among all features of those at some places among the features of now."""
+        return [*kept] if self.features is None else [self.features[j] for j in kept]
 
     def alerted_leaks(self) -> set[str]:
         """The columns of which an alert says that they give the target away."""
