@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Evaluation", "Expression", "Features", "evaluated"]
+__all__ = ["Evaluation", "Expression", "Features", "SameColumns", "evaluated"]
 
 
 class Expression(ABC):
@@ -36,6 +36,17 @@ class Expression(ABC):
         """The logarithms of the numbers, whose own values may underflow."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.evaluate(values)))
+
+
+@dataclass(eq=False, slots=True)
+class SameColumns(Expression):
+    """A node with as many columns as the node that it is made of."""
+
+    of: Expression
+
+    @property
+    def n_columns(self) -> int:
+        return self.of.n_columns
 
 
 @dataclass(eq=False, slots=True)

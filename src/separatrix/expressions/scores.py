@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from separatrix._compiled import pool
 from separatrix.data.design import as_design
 from separatrix.data.labels import one_vs_one_scores
-from separatrix.expressions.base import Evaluation, Expression, Features
+from separatrix.expressions.base import Evaluation, Expression, Features, SameColumns
 
 __all__ = [
     "Affine",
@@ -325,15 +325,10 @@ class Fourier(Expression):
 
 
 @dataclass(eq=False, slots=True)
-class Shifted(Expression):
+class Shifted(SameColumns):
     """Scores plus a number that those of a row share, which is a single column."""
 
-    of: Expression
     by: Expression
-
-    @property
-    def n_columns(self) -> int:
-        return self.of.n_columns
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         return np.asarray(values.of(self.of) + values.of(self.by))
