@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.data.design import as_design
+
 __all__ = ["Evaluation", "Expression", "Features", "SameColumns", "evaluated"]
 
 
@@ -31,6 +33,10 @@ class Expression(ABC):
     def deciding(self, values: Evaluation) -> np.ndarray:
         """Scores with the winners of its numbers, which may take less time than these."""
         return values.of(self)
+
+    def design(self, values: Evaluation) -> Any:
+        """The numbers as a design of float64, which may compute them in blocks of rows."""
+        return as_design(values.of(self).astype(np.float64, copy=False))
 
     def logarithms(self, values: Evaluation) -> np.ndarray:
         """The logarithms of the numbers, whose own values may underflow."""

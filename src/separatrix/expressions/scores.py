@@ -62,11 +62,7 @@ class Affine(Expression):
     def evaluate(self, values: Evaluation) -> np.ndarray:
         if type(self.of) is Features:
             return self._of_features(values)
-        if isinstance(self.of, Monomials):
-            design = self.of.design(values)
-        else:
-            design = as_design(values.of(self.of).astype(np.float64, copy=False))
-        scores = design.dot(np.ascontiguousarray(self.weights.T))
+        scores = self.of.design(values).dot(np.ascontiguousarray(self.weights.T))
         scores += self.intercepts
         return np.asarray(scores)
 
