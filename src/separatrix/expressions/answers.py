@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_expit, logsumexp
 
-from separatrix.expressions.base import Evaluation, Expression
+from separatrix.expressions.base import Evaluation, Expression, SameColumns
 from separatrix.losses import Softmax as SoftmaxLoss
 from separatrix.probabilities.ties import agreeing, leads, winners
 
@@ -71,14 +71,8 @@ class FirstWins(Expression):
 
 
 @dataclass(eq=False, slots=True)
-class Positive(Expression):
+class Positive(SameColumns):
     """1 in each column whose score is above 0, and 0 elsewhere: several labels a row."""
-
-    of: Expression
-
-    @property
-    def n_columns(self) -> int:
-        return self.of.n_columns
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         return (values.of(self.of) > 0.0).astype(np.int64)
@@ -88,19 +82,14 @@ class Positive(Expression):
 
 
 @dataclass(eq=False, slots=True)
-class Scaled(Expression):
+class Scaled(SameColumns):
     """``slope * score + offset``, held within 1e300: an infinity less another is no number.
 
     Scores that overflowed to NaN say nothing, and are taken for zero.
     """
 
-    of: Expression
     slope: float
     offset: float = 0.0
-
-    @property
-    def n_columns(self) -> int:
-        return self.of.n_columns
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -113,14 +102,8 @@ class Scaled(Expression):
 
 
 @dataclass(eq=False, slots=True)
-class Exp(Expression):
+class Exp(SameColumns):
     """The exponential function."""
-
-    of: Expression
-
-    @property
-    def n_columns(self) -> int:
-        return self.of.n_columns
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         with np.errstate(over="ignore", under="ignore"):
@@ -128,21 +111,15 @@ class Exp(Expression):
 
 
 @dataclass(eq=False, slots=True)
-class LogSigmoid(Expression):
+class LogSigmoid(SameColumns):
     """``-log(1 + exp(-score))``."""
-
-    of: Expression
-
-    @property
-    def n_columns(self) -> int:
-        return self.of.n_columns
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         return np.asarray(-np.logaddexp(0.0, -values.of(self.of)))
 
 
 @dataclass(eq=False, slots=True)
-class Interpolate(Expression):
+class Interpolate(SameColumns):
     """A nondecreasing function, linear between its points and constant beyond them.
 
     Attributes
@@ -152,13 +129,8 @@ class Interpolate(Expression):
         Both nondecreasing.
     """
 
-    of: Expression
     points: np.ndarray
     heights: np.ndarray
-
-    @property
-    def n_columns(self) -> int:
-        return self.of.n_columns
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         scores, x, p = values.of(self.of), self.points, self.heights
@@ -172,28 +144,16 @@ class Interpolate(Expression):
 
 
 @dataclass(eq=False, slots=True)
-class Clipped(Expression):
+class Clipped(SameColumns):
     """``(min(max(score, -1), 1) + 1) / 2``."""
-
-    of: Expression
-
-    @property
-    def n_columns(self) -> int:
-        return self.of.n_columns
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         return np.asarray(0.5 * (np.clip(values.of(self.of), -1.0, 1.0) + 1.0))
 
 
 @dataclass(eq=False, slots=True)
-class Leads(Expression):
+class Leads(SameColumns):
     """Each score less the largest of the others."""
-
-    of: Expression
-
-    @property
-    def n_columns(self) -> int:
-        return self.of.n_columns
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         return leads(values.of(self.of))
@@ -225,14 +185,8 @@ class Sigmoid(Expression):
 
 
 @dataclass(eq=False, slots=True)
-class Softmax(Expression):
+class Softmax(SameColumns):
     """``exp(s_k) / sum_j exp(s_j)``, with the largest score taken off first."""
-
-    of: Expression
-
-    @property
-    def n_columns(self) -> int:
-        return self.of.n_columns
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         return SoftmaxLoss().probabilities(values.of(self.of))
@@ -261,15 +215,10 @@ class Normalised(Expression):
 
 
 @dataclass(eq=False, slots=True)
-class OnItsSide(Expression):
+class OnItsSide(SameColumns):
     """Two probabilities, both one half where they contradict the class that is predicted."""
 
-    of: Expression
     label: Expression
-
-    @property
-    def n_columns(self) -> int:
-        return self.of.n_columns
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         own, winner = self.of.evaluate(values), values.of(self.label)
@@ -278,7 +227,7 @@ class OnItsSide(Expression):
 
 
 @dataclass(eq=False, slots=True)
-class Consistent(Expression):
+class Consistent(SameColumns):
     """Probabilities, that of the predicted class lifted above the others where it is not.
 
     It is the next float64 above the largest of the others. Nothing else uses the values of ``of``,
@@ -291,13 +240,8 @@ class Consistent(Expression):
         Whether the predicted class may tie with those after it.
     """
 
-    of: Expression
     label: Expression
     ties: bool = False
-
-    @property
-    def n_columns(self) -> int:
-        return self.of.n_columns
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         return agreeing(self.of.evaluate(values), values.of(self.label), ties=self.ties)

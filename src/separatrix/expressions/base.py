@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Evaluation", "Expression", "Features", "evaluated"]
+from separatrix.data.design import as_design
+
+__all__ = ["Evaluation", "Expression", "Features", "SameColumns", "evaluated"]
 
 
 class Expression(ABC):
@@ -32,10 +34,25 @@ class Expression(ABC):
         """Scores with the winners of its numbers, which may take less time than these."""
         return values.of(self)
 
+    def design(self, values: Evaluation) -> Any:
+        """The numbers as a design of float64, which may compute them in blocks of rows."""
+        return as_design(values.of(self).astype(np.float64, copy=False))
+
     def logarithms(self, values: Evaluation) -> np.ndarray:
         """The logarithms of the numbers, whose own values may underflow."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.evaluate(values)))
+
+
+@dataclass(eq=False, slots=True)
+class SameColumns(Expression):
+    """A node with as many columns as the node that it is made of."""
+
+    of: Expression
+
+    @property
+    def n_columns(self) -> int:
+        return self.of.n_columns
 
 
 @dataclass(eq=False, slots=True)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from separatrix._compiled import pool
 from separatrix.data.design import as_design
 from separatrix.data.labels import one_vs_one_scores
-from separatrix.expressions.base import Evaluation, Expression, Features
+from separatrix.expressions.base import Evaluation, Expression, Features, SameColumns
 
 __all__ = [
     "Affine",
@@ -62,11 +62,7 @@ class Affine(Expression):
     def evaluate(self, values: Evaluation) -> np.ndarray:
         if type(self.of) is Features:
             return self._of_features(values)
-        if isinstance(self.of, Monomials):
-            design = self.of.design(values)
-        else:
-            design = as_design(values.of(self.of).astype(np.float64, copy=False))
-        scores = design.dot(np.ascontiguousarray(self.weights.T))
+        scores = self.of.design(values).dot(np.ascontiguousarray(self.weights.T))
         scores += self.intercepts
         return np.asarray(scores)
 
@@ -325,15 +321,10 @@ class Fourier(Expression):
 
 
 @dataclass(eq=False, slots=True)
-class Shifted(Expression):
+class Shifted(SameColumns):
     """Scores plus a number that those of a row share, which is a single column."""
 
-    of: Expression
     by: Expression
-
-    @property
-    def n_columns(self) -> int:
-        return self.of.n_columns
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         return np.asarray(values.of(self.of) + values.of(self.by))

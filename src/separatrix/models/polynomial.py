@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate, no_better_than
 from separatrix.closed_form.inference import Summary, undetermined
@@ -26,7 +25,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.splitting import held_out_rows
 from separatrix.data.targets import TrainingRows
-from separatrix.data.validation import check_number, validate
+from separatrix.data.validation import check_number
 from separatrix.exceptions import warn
 from separatrix.expressions import (
     Affine,
@@ -379,10 +378,6 @@ class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
     def _design_of(self, matrix: Any) -> PolynomialDesign:
         """The terms of rows, in the basis."""
         return PolynomialDesign(as_design(matrix), self._fitted_basis())
-
-    def _terms(self, X: Any) -> PolynomialDesign:
-        check_is_fitted(self)
-        return self._design_of(validate(self, X))
 
     @property
     def _point(self) -> tuple[np.ndarray, np.ndarray]:

@@ -119,6 +119,13 @@ def _stated(model: Any) -> Expression:
     return scores
 
 
+def _stated_probabilities(model: Any) -> Expression:
+    """The probabilities of a model that may not be fitted."""
+    scores = _stated(model)
+    probabilities: Expression = model._probabilities(scores, model._winner(scores))
+    return probabilities
+
+
 class Rows(Evaluation):
     """The evaluation for rows that a model predicts, which are read once.
 
@@ -212,9 +219,7 @@ class OfClasses:
             Rows sum to one. The largest entry always belongs to the predicted class, without ties:
             where two would round to the same number, that class has the next larger number.
         """
-        scores = _stated(self)
-        probabilities: Expression = self._probabilities(scores, self._winner(scores))
-        return probabilities.evaluate(_of_rows(self, X))
+        return _stated_probabilities(self).evaluate(_of_rows(self, X))
 
     def predict_log_proba(self: Any, X: Any) -> np.ndarray:
         """Logarithms of ``predict_proba``, exact where those underflow.
@@ -227,9 +232,7 @@ class OfClasses:
         -------
         ndarray of shape (n_samples, K)
         """
-        scores = _stated(self)
-        probabilities: Expression = self._probabilities(scores, self._winner(scores))
-        return probabilities.logarithms(_of_rows(self, X))
+        return _stated_probabilities(self).logarithms(_of_rows(self, X))
 
     def score(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The accuracy: the share of the rows that are predicted correctly.

@@ -605,8 +605,9 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
         return pairs if len(self.classes_) == 2 else Votes(pairs, len(self.classes_))
 
     def _reported(self, scores: Expression) -> Expression:
-        of_pairs = isinstance(scores, Votes) and self.decision_function_shape == "ovo"
-        return scores.of if of_pairs else scores  # type: ignore[attr-defined]
+        if isinstance(scores, Votes) and self.decision_function_shape == "ovo":
+            return scores.of
+        return scores
 
     def decision_function(self, X: Any) -> np.ndarray:
         r"""Scores :math:`\langle w, \varphi(x)\rangle + b`, in float64.
