@@ -164,21 +164,23 @@ def _(node: features.Constant, cells: Cells) -> Enclosed:
 
 @_number.register
 def _(node: features.Arithmetic, cells: Cells) -> Enclosed:
-    (a, ea), (b, eb) = _number(node.left, cells), _number(node.right, cells)
-    if node.operator in "+-":
-        values, spread = (a + b if node.operator == "+" else a - b), ea + eb
-    elif node.operator == "*":
-        return _product(Enclosed(a, ea), Enclosed(b, eb))
-    else:
-        values, least = a / b, np.abs(b) - 2.0 * eb
-        # Quotients first: products of such small numbers would be lost.
-        off = eb / least
-        spread = (ea / least + np.abs(values) * off) * (1.0 + off)
-        spread += _tiny() * ((a != 0.0) | (ea != 0.0))
-    errors = _in_range(np.abs(values), (spread + _u() * (np.abs(values) + spread)) * _SLACK)
+    left, right = _number(node.left, cells), _number(node.right, cells)
+    if node.operator == "*":
+        return _product(left, right)
     if node.operator == "/":
-        errors = np.where((eb > 0.0) & (least <= 0.0), np.inf, errors)
-    return Enclosed(values, errors)
+        return _quotient(left, right)
+    values, errors = (_plus_each if node.operator == "+" else _less)(left, right)
+    return Enclosed(values, _in_range(np.abs(values), errors))
+
+
+def _quotient(x: Enclosed, y: Enclosed) -> Enclosed:
+    values, least = x.values / y.values, np.abs(y.values) - 2.0 * y.errors
+    # Quotients first: products of such small numbers would be lost.
+    off = y.errors / least
+    spread = (x.errors / least + np.abs(values) * off) * (1.0 + off)
+    spread += _tiny() * ((x.values != 0.0) | (x.errors != 0.0))
+    errors = _in_range(np.abs(values), _rounded(values, spread).errors)
+    return Enclosed(values, np.where((y.errors > 0.0) & (least <= 0.0), np.inf, errors))
 
 
 @_number.register
@@ -384,8 +386,7 @@ def _(node: scores.Affine, of: Of) -> Enclosed:
 @_enclose.register
 def _(node: scores.Difference, of: Of) -> Enclosed:
     v, e = of(node.of)
-    values, spread = v[:, 1:] - v[:, :1], e[:, 1:] + e[:, :1]
-    return Enclosed(values, (spread + _u() * (np.abs(values) + spread)) * _SLACK)
+    return _less(Enclosed(v[:, 1:], e[:, 1:]), Enclosed(v[:, :1], e[:, :1]))
 
 
 @_enclose.register
@@ -536,9 +537,13 @@ def _constant(value: float) -> Enclosed:
     return _converted(np.array([value], dtype=np.float64))
 
 
-def _plus_each(x: Enclosed, y: Enclosed) -> Enclosed:
-    values, spread = x.values + y.values, x.errors + y.errors
+def _rounded(values: np.ndarray, spread: np.ndarray) -> Enclosed:
+    """Values that are rounded once, of which the operands bring a spread along."""
     return Enclosed(values, (spread + _u() * (np.abs(values) + spread)) * _SLACK)
+
+
+def _plus_each(x: Enclosed, y: Enclosed) -> Enclosed:
+    return _rounded(x.values + y.values, x.errors + y.errors)
 
 
 def _less(x: Enclosed, y: Enclosed) -> Enclosed:
@@ -550,8 +555,7 @@ def _product(x: Enclosed, y: Enclosed) -> Enclosed:
     # The exact factors are within the errors of these, and the computed ones of the exact ones.
     spread = np.abs(x.values) * y.errors + np.abs(y.values) * x.errors + 3.0 * x.errors * y.errors
     spread = spread + _tiny() * ((x.largest != 0.0) & (y.largest != 0.0))
-    errors = (spread + _u() * (np.abs(values) + spread)) * _SLACK
-    return Enclosed(values, _in_range(np.abs(values), errors))
+    return Enclosed(values, _in_range(np.abs(values), _rounded(values, spread).errors))
 
 
 @_enclose.register
@@ -651,8 +655,7 @@ def _(node: answers.Leads, of: Of) -> Enclosed:
     v, e = of(node.of)
     columns = range(v.shape[1])
     rivals = np.stack([np.delete(v, k, axis=1).max(axis=1) for k in columns], axis=1)
-    spread = e + e.max(axis=1, keepdims=True)
-    return Enclosed(v - rivals, (spread + _u() * (np.abs(v - rivals) + spread)) * _SLACK)
+    return _less(Enclosed(v, e), Enclosed(rivals, e.max(axis=1, keepdims=True)))
 
 
 @_enclose.register
