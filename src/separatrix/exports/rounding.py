@@ -28,6 +28,7 @@ from separatrix.data.design import dense
 from separatrix.exports.artefacts import Unprintable
 from separatrix.expressions import answers, features, scores
 from separatrix.expressions.base import Expression, Features
+from separatrix.kernels import functions as kernels
 
 __all__ = [
     "DOUBLE",
@@ -443,8 +444,8 @@ def _(node: scores.KernelSum, of: Of) -> Enclosed:
 
 def _kernel(kernel: Any, rows: Enclosed, vectors: np.ndarray, sparse: bool) -> Enclosed:
     """The values of a kernel at pairs of a row and a vector."""
-    name, count = type(kernel).__name__, vectors.shape[1] + 4
-    if name == "RBFKernel":
+    count = vectors.shape[1] + 4
+    if isinstance(kernel, kernels.RBFKernel):
         # Distances by differences, or expanded about the vectors' mean, as they are predicted with;
         # about the origin where the vectors are sparse.
         centre = np.zeros(vectors.shape[1]) if sparse else vectors.mean(axis=0)
@@ -468,18 +469,19 @@ def _kernel(kernel: Any, rows: Enclosed, vectors: np.ndarray, sparse: bool) -> E
         errors = high * (_function() - np.expm1(-exponent)) * _SLACK + max(_tiny(), 1e-260)
         errors = np.where(np.isnan(errors), 1.0 + _function(), errors)
         return Enclosed(values, _in_range(reach**2, errors))
-    if name not in ("LinearKernel", "PolynomialKernel", "SigmoidKernel"):
+    products_alone = kernels.LinearKernel | kernels.PolynomialKernel | kernels.SigmoidKernel
+    if not isinstance(kernel, products_alone):
         raise Unprintable(f"The kernel {kernel.formula} has no bound on its rounding.")
     products, size = rows.values @ vectors.T, rows.largest @ np.abs(vectors).T
     lost = rows.errors @ np.abs(vectors).T + rows.largest @ _converted(vectors).errors.T
     lost = _in_range(size, lost + _gamma(count) * size + count * _tiny())
-    if name == "LinearKernel":
+    if isinstance(kernel, kernels.LinearKernel):
         return Enclosed(products, lost * _SLACK)
     base = kernel.gamma * products + kernel.coef0
     (gamma, coef0), off = _converted(np.array([kernel.gamma, kernel.coef0], dtype=np.float64))
     lost = (gamma + off[0]) * lost + 4.0 * _u() * (gamma * size + abs(coef0)) + 4.0 * _tiny()
     lost += off[0] * size + off[1]
-    if name == "SigmoidKernel":
+    if isinstance(kernel, kernels.SigmoidKernel):
         values = np.tanh(base)
         return Enclosed(values, (lost + _function() * np.abs(values)) * _SLACK)
     return _power(Enclosed(base, lost * _SLACK), int(kernel.degree))
