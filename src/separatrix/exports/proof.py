@@ -43,8 +43,6 @@ __all__ = [
 GOLDEN = 50
 """How many rows an artefact carries as its own proof."""
 
-_CHUNK = 20_000
-
 
 @dataclass(frozen=True, eq=False)
 class Reference:
@@ -105,7 +103,7 @@ class Reference:
     def readable(self, rows: Rows) -> Rows:
         """The rows without those that the model refuses, although they have all features."""
         _, whole = self.features(rows)
-        places = np.flatnonzero(whole).tolist()
+        places, kept = np.flatnonzero(whole).tolist(), np.ones(len(whole), dtype=bool)
         try:
             self.encode(taken(rows, places))
         except ValueError:
@@ -113,8 +111,7 @@ class Reference:
                 try:
                     self.encode(taken(rows, [place]))
                 except ValueError:
-                    whole[place] = False
-            kept = whole | ~self.features(rows)[1]
+                    kept[place] = False
             return taken(rows, np.flatnonzero(kept).tolist())
         return rows
 
@@ -214,7 +211,7 @@ def _part(sample: Sample, places: list[int]) -> Sample:
 
     own = sample.expected
     return Sample(
-        {name: [column[k] for k in places] for name, column in sample.rows.items()},
+        taken(sample.rows, places),
         Answers(part(own.scores), part(own.labels), part(own.probabilities)),
         part(sample.score_bounds),
         part(sample.probability_bounds),
