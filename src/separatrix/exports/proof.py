@@ -16,7 +16,7 @@ from separatrix.exports.rounding import (
     Precision,
     arithmetic,
     certain_labels,
-    enclosed,
+    enclosing,
     matrix_of,
 )
 from separatrix.exports.samples import (
@@ -156,13 +156,12 @@ def sample_of(reference: Reference, rows: Rows, precision: Precision = DOUBLE) -
         with arithmetic(precise):
             matrix = own if precise is DOUBLE else reference.features(rows)[0]
             finite = Enclosed(matrix.values[whole], matrix.errors[whole])
-            found = enclosed(trees.scores, finite)
-            shares = None
-            if trees.probabilities is not None:
-                shares = enclosed(trees.probabilities, finite).errors
+            of = enclosing(finite)
+            found = of(trees.scores)
+            shares = None if trees.probabilities is None else of(trees.probabilities).errors
             certain = np.ones(int(whole.sum()), dtype=bool)
             if trees.label is not None:
-                certain = certain_labels(trees.label, lambda node: enclosed(node, finite))[1]
+                certain = certain_labels(trees.label, of)[1]
             large = [np.abs(own.values) >= precise.largest for own in (finite, found)]
             beyond = np.asarray(np.hstack(large).any(axis=1))
             errors = np.where(beyond[:, None], np.inf, found.errors)

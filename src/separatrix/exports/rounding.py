@@ -39,6 +39,7 @@ __all__ = [
     "arithmetic",
     "certain_labels",
     "enclosed",
+    "enclosing",
     "matrix_of",
 ]
 
@@ -346,6 +347,14 @@ def enclosed(node: Expression, matrix: Enclosed) -> Enclosed:
     >>> bool(found.errors[0, 0] < 1e-15), bool(1e-10 < found.errors[1, 0] < 1e-8)
     (True, True)
     """
+    return enclosing(matrix)(node)
+
+
+Of = Callable[[Expression], Enclosed]
+
+
+def enclosing(matrix: Enclosed) -> Of:
+    """What encloses the nodes of trees, each once, whatever trees it is part of."""
     known: dict[int, Enclosed] = {}
 
     def of(inner: Expression) -> Enclosed:
@@ -358,10 +367,7 @@ def enclosed(node: Expression, matrix: Enclosed) -> Enclosed:
             known[id(inner)] = Enclosed(values, np.where(np.isnan(errors), np.inf, errors))
         return known[id(inner)]
 
-    return of(node)
-
-
-Of = Callable[[Expression], Enclosed]
+    return of
 
 
 @singledispatch
