@@ -165,6 +165,15 @@ def test_columns_of_a_table() -> None:
     assert program.names[-3:] == ("numbers__pay", "numbers__age", "remainder__k")
 
 
+def test_a_step_that_changes_nothing_may_stand_before_the_words_of_a_table() -> None:
+    table = pd.DataFrame({"text": cases.TEXTS})
+    words = make_column_transformer((cases.VECTORIZERS["tfidf"](), "text"))
+    model = make_pipeline("passthrough", words, LogisticRegression())
+    model.fit(table, np.arange(len(table)) % 2)
+    found = answers_of(model, program_of(model), {"text": [*cases.TEXTS]})
+    assert found.scores[:, 0].tolist() == model.decision_function(table).tolist()
+
+
 def test_features_without_a_weight_are_left_out() -> None:
     X, codes, _ = cases.numbers(n_classes=2)
     model = make_pipeline(StandardScaler(), cases.CLASSIFIERS["l1"]()).fit(X, codes)

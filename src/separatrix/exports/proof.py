@@ -16,7 +16,7 @@ from separatrix.exports.rounding import (
     Precision,
     arithmetic,
     certain_labels,
-    enclosed,
+    enclosing,
     matrix_of,
 )
 from separatrix.exports.samples import (
@@ -42,8 +42,6 @@ __all__ = [
 
 GOLDEN = 50
 """How many rows an artefact carries as its own proof."""
-
-_CHUNK = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +103,7 @@ class Reference:
     def readable(self, rows: Rows) -> Rows:
         """The rows without those that the model refuses, although they have all features."""
         _, whole = self.features(rows)
-        places = np.flatnonzero(whole).tolist()
+        places, kept = np.flatnonzero(whole).tolist(), np.ones(len(whole), dtype=bool)
         try:
             self.encode(taken(rows, places))
         except ValueError:
@@ -113,8 +111,7 @@ class Reference:
                 try:
                     self.encode(taken(rows, [place]))
                 except ValueError:
-                    whole[place] = False
-            kept = whole | ~self.features(rows)[1]
+                    kept[place] = False
             return taken(rows, np.flatnonzero(kept).tolist())
         return rows
 
@@ -159,13 +156,12 @@ def sample_of(reference: Reference, rows: Rows, precision: Precision = DOUBLE) -
         with arithmetic(precise):
             matrix = own if precise is DOUBLE else reference.features(rows)[0]
             finite = Enclosed(matrix.values[whole], matrix.errors[whole])
-            found = enclosed(trees.scores, finite)
-            shares = None
-            if trees.probabilities is not None:
-                shares = enclosed(trees.probabilities, finite).errors
+            of = enclosing(finite)
+            found = of(trees.scores)
+            shares = None if trees.probabilities is None else of(trees.probabilities).errors
             certain = np.ones(int(whole.sum()), dtype=bool)
             if trees.label is not None:
-                certain = certain_labels(trees.label, lambda node: enclosed(node, finite))[1]
+                certain = certain_labels(trees.label, of)[1]
             large = [np.abs(own.values) >= precise.largest for own in (finite, found)]
             beyond = np.asarray(np.hstack(large).any(axis=1))
             errors = np.where(beyond[:, None], np.inf, found.errors)
@@ -214,7 +210,7 @@ def _part(sample: Sample, places: list[int]) -> Sample:
 
     own = sample.expected
     return Sample(
-        {name: [column[k] for k in places] for name, column in sample.rows.items()},
+        taken(sample.rows, places),
         Answers(part(own.scores), part(own.labels), part(own.probabilities)),
         part(sample.score_bounds),
         part(sample.probability_bounds),

@@ -28,6 +28,7 @@ from separatrix.data.design import dense
 from separatrix.exports.artefacts import Unprintable
 from separatrix.expressions import answers, features, scores
 from separatrix.expressions.base import Expression, Features
+from separatrix.kernels import functions as kernels
 
 __all__ = [
     "DOUBLE",
@@ -38,6 +39,7 @@ __all__ = [
     "arithmetic",
     "certain_labels",
     "enclosed",
+    "enclosing",
     "matrix_of",
 ]
 
@@ -164,21 +166,23 @@ def _(node: features.Constant, cells: Cells) -> Enclosed:
 
 @_number.register
 def _(node: features.Arithmetic, cells: Cells) -> Enclosed:
-    (a, ea), (b, eb) = _number(node.left, cells), _number(node.right, cells)
-    if node.operator in "+-":
-        values, spread = (a + b if node.operator == "+" else a - b), ea + eb
-    elif node.operator == "*":
-        return _product(Enclosed(a, ea), Enclosed(b, eb))
-    else:
-        values, least = a / b, np.abs(b) - 2.0 * eb
-        # Quotients first: products of such small numbers would be lost.
-        off = eb / least
-        spread = (ea / least + np.abs(values) * off) * (1.0 + off)
-        spread += _tiny() * ((a != 0.0) | (ea != 0.0))
-    errors = _in_range(np.abs(values), (spread + _u() * (np.abs(values) + spread)) * _SLACK)
+    left, right = _number(node.left, cells), _number(node.right, cells)
+    if node.operator == "*":
+        return _product(left, right)
     if node.operator == "/":
-        errors = np.where((eb > 0.0) & (least <= 0.0), np.inf, errors)
-    return Enclosed(values, errors)
+        return _quotient(left, right)
+    values, errors = (_plus_each if node.operator == "+" else _less)(left, right)
+    return Enclosed(values, _in_range(np.abs(values), errors))
+
+
+def _quotient(x: Enclosed, y: Enclosed) -> Enclosed:
+    values, least = x.values / y.values, np.abs(y.values) - 2.0 * y.errors
+    # Quotients first: products of such small numbers would be lost.
+    off = y.errors / least
+    spread = (x.errors / least + np.abs(values) * off) * (1.0 + off)
+    spread += _tiny() * ((x.values != 0.0) | (x.errors != 0.0))
+    errors = _in_range(np.abs(values), _rounded(values, spread).errors)
+    return Enclosed(values, np.where((y.errors > 0.0) & (least <= 0.0), np.inf, errors))
 
 
 @_number.register
@@ -343,6 +347,14 @@ def enclosed(node: Expression, matrix: Enclosed) -> Enclosed:
     >>> bool(found.errors[0, 0] < 1e-15), bool(1e-10 < found.errors[1, 0] < 1e-8)
     (True, True)
     """
+    return enclosing(matrix)(node)
+
+
+Of = Callable[[Expression], Enclosed]
+
+
+def enclosing(matrix: Enclosed) -> Of:
+    """What encloses the nodes of trees, each once, whatever trees it is part of."""
     known: dict[int, Enclosed] = {}
 
     def of(inner: Expression) -> Enclosed:
@@ -355,10 +367,7 @@ def enclosed(node: Expression, matrix: Enclosed) -> Enclosed:
             known[id(inner)] = Enclosed(values, np.where(np.isnan(errors), np.inf, errors))
         return known[id(inner)]
 
-    return of(node)
-
-
-Of = Callable[[Expression], Enclosed]
+    return of
 
 
 @singledispatch
@@ -384,8 +393,7 @@ def _(node: scores.Affine, of: Of) -> Enclosed:
 @_enclose.register
 def _(node: scores.Difference, of: Of) -> Enclosed:
     v, e = of(node.of)
-    values, spread = v[:, 1:] - v[:, :1], e[:, 1:] + e[:, :1]
-    return Enclosed(values, (spread + _u() * (np.abs(values) + spread)) * _SLACK)
+    return _less(Enclosed(v[:, 1:], e[:, 1:]), Enclosed(v[:, :1], e[:, :1]))
 
 
 @_enclose.register
@@ -442,8 +450,8 @@ def _(node: scores.KernelSum, of: Of) -> Enclosed:
 
 def _kernel(kernel: Any, rows: Enclosed, vectors: np.ndarray, sparse: bool) -> Enclosed:
     """The values of a kernel at pairs of a row and a vector."""
-    name, count = type(kernel).__name__, vectors.shape[1] + 4
-    if name == "RBFKernel":
+    count = vectors.shape[1] + 4
+    if isinstance(kernel, kernels.RBFKernel):
         # Distances by differences, or expanded about the vectors' mean, as they are predicted with;
         # about the origin where the vectors are sparse.
         centre = np.zeros(vectors.shape[1]) if sparse else vectors.mean(axis=0)
@@ -467,18 +475,19 @@ def _kernel(kernel: Any, rows: Enclosed, vectors: np.ndarray, sparse: bool) -> E
         errors = high * (_function() - np.expm1(-exponent)) * _SLACK + max(_tiny(), 1e-260)
         errors = np.where(np.isnan(errors), 1.0 + _function(), errors)
         return Enclosed(values, _in_range(reach**2, errors))
-    if name not in ("LinearKernel", "PolynomialKernel", "SigmoidKernel"):
+    products_alone = kernels.LinearKernel | kernels.PolynomialKernel | kernels.SigmoidKernel
+    if not isinstance(kernel, products_alone):
         raise Unprintable(f"The kernel {kernel.formula} has no bound on its rounding.")
     products, size = rows.values @ vectors.T, rows.largest @ np.abs(vectors).T
     lost = rows.errors @ np.abs(vectors).T + rows.largest @ _converted(vectors).errors.T
     lost = _in_range(size, lost + _gamma(count) * size + count * _tiny())
-    if name == "LinearKernel":
+    if isinstance(kernel, kernels.LinearKernel):
         return Enclosed(products, lost * _SLACK)
     base = kernel.gamma * products + kernel.coef0
     (gamma, coef0), off = _converted(np.array([kernel.gamma, kernel.coef0], dtype=np.float64))
     lost = (gamma + off[0]) * lost + 4.0 * _u() * (gamma * size + abs(coef0)) + 4.0 * _tiny()
     lost += off[0] * size + off[1]
-    if name == "SigmoidKernel":
+    if isinstance(kernel, kernels.SigmoidKernel):
         values = np.tanh(base)
         return Enclosed(values, (lost + _function() * np.abs(values)) * _SLACK)
     return _power(Enclosed(base, lost * _SLACK), int(kernel.degree))
@@ -536,9 +545,13 @@ def _constant(value: float) -> Enclosed:
     return _converted(np.array([value], dtype=np.float64))
 
 
-def _plus_each(x: Enclosed, y: Enclosed) -> Enclosed:
-    values, spread = x.values + y.values, x.errors + y.errors
+def _rounded(values: np.ndarray, spread: np.ndarray) -> Enclosed:
+    """Values that are rounded once, of which the operands bring a spread along."""
     return Enclosed(values, (spread + _u() * (np.abs(values) + spread)) * _SLACK)
+
+
+def _plus_each(x: Enclosed, y: Enclosed) -> Enclosed:
+    return _rounded(x.values + y.values, x.errors + y.errors)
 
 
 def _less(x: Enclosed, y: Enclosed) -> Enclosed:
@@ -550,8 +563,7 @@ def _product(x: Enclosed, y: Enclosed) -> Enclosed:
     # The exact factors are within the errors of these, and the computed ones of the exact ones.
     spread = np.abs(x.values) * y.errors + np.abs(y.values) * x.errors + 3.0 * x.errors * y.errors
     spread = spread + _tiny() * ((x.largest != 0.0) & (y.largest != 0.0))
-    errors = (spread + _u() * (np.abs(values) + spread)) * _SLACK
-    return Enclosed(values, _in_range(np.abs(values), errors))
+    return Enclosed(values, _in_range(np.abs(values), _rounded(values, spread).errors))
 
 
 @_enclose.register
@@ -651,8 +663,7 @@ def _(node: answers.Leads, of: Of) -> Enclosed:
     v, e = of(node.of)
     columns = range(v.shape[1])
     rivals = np.stack([np.delete(v, k, axis=1).max(axis=1) for k in columns], axis=1)
-    spread = e + e.max(axis=1, keepdims=True)
-    return Enclosed(v - rivals, (spread + _u() * (np.abs(v - rivals) + spread)) * _SLACK)
+    return _less(Enclosed(v, e), Enclosed(rivals, e.max(axis=1, keepdims=True)))
 
 
 @_enclose.register

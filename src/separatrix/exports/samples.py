@@ -7,7 +7,7 @@ from them are where its numbers change, and its levels and words are what its te
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ def joined_rows(program: Program, *parts: Rows) -> Rows:
     }
 
 
-def taken(rows: Rows, places: Sequence[int]) -> Rows:
+def taken(rows: Mapping[str, Sequence[Any]], places: Sequence[int]) -> Rows:
     """The rows at some places."""
     return {name: [column[k] for k in places] for name, column in rows.items()}
 

@@ -89,14 +89,20 @@ def taken_apart(model: Any) -> tuple[list[Any], Any]:
 
 def input_names(steps: Sequence[Any], model: Any) -> list[str]:
     """The names of the columns that the first transformer, or the model, was fitted to."""
-    first = next((step for step in steps if not _is_idle(step)), model)
-    while sklearn_class(first) == "Pipeline":
-        first = first.steps[0][1]
+    first = _first(steps, model)
     names = getattr(first, "feature_names_in_", None)
     if names is not None:
         return [str(name) for name in names]
     count = getattr(first, "n_features_in_", None)
     return ["text"] if count is None else [f"x{j}" for j in range(int(count))]
+
+
+def _first(steps: Sequence[Any], model: Any) -> Any:
+    """The first transformer that changes something, or the model."""
+    first = next((step for step in steps if not _is_idle(step)), model)
+    while sklearn_class(first) == "Pipeline":
+        first = first.steps[0][1]
+    return first
 
 
 def features_of(steps: Sequence[Any], columns: Sequence[str]) -> tuple[list[Feature], list[str]]:
@@ -540,7 +546,8 @@ def _input(steps: Sequence[Any], model: Any, rows: Mapping[str, Sequence[Any]]) 
     names = input_names(steps, model)
     features, _ = features_of(steps, names)
     read = [feature.cell.column for feature in features if isinstance(feature, Words)]
-    if names == ["text"] and read == names and not hasattr([*steps, model][0], "n_features_in_"):
+    first = _first(steps, model)
+    if names == ["text"] and read == names and not hasattr(first, "n_features_in_"):
         return ["" if text is None else text for text in rows["text"]]
     kinds = {cell.column: cell.kind for feature in features for cell in cells_of(feature)}
     n = len(next(iter(rows.values())))
@@ -553,7 +560,6 @@ def _input(steps: Sequence[Any], model: Any, rows: Mapping[str, Sequence[Any]]) 
         gone = "" if name in read else nothing
         columns[name] = np.empty(n, dtype=object)
         columns[name][:] = [gone if v is None else v for v in rows.get(name, [None] * n)]
-    first = next((step for step in steps if not _is_idle(step)), model)
     if getattr(first, "feature_names_in_", None) is None:
         return np.column_stack([*columns.values()])
     import pandas as pd
