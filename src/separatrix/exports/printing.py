@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from separatrix.data.design import dense
 from separatrix.exports.artefacts import Heading, Sample, Unprintable
 from separatrix.expressions import answers, features, scores
 from separatrix.expressions.base import Expression
@@ -468,15 +469,15 @@ class Code:
 
     def _kernel_sum(self, node: scores.KernelSum, name: str) -> str:
         values, out = self.of(node.of), self.array(name, node.n_columns)
-        dense = getattr(node.vectors, "toarray", lambda: node.vectors)()
+        points = dense(node.vectors)
         vectors, coefficients, intercepts = self.constant(
-            vectors=dense, coefficients=node.coefficients, intercepts=node.intercepts
+            vectors=points, coefficients=node.coefficients, intercepts=node.intercepts
         )
         with self.loop(node.n_columns) as k:
             self.set(f"{out}[{k}]", f"{intercepts}[{k}]")
-        with self.loop(len(dense)) as i:
+        with self.loop(len(points)) as i:
             total = self.real("total", self.number(0))
-            with self.loop(dense.shape[1]) as j:
+            with self.loop(points.shape[1]) as j:
                 term = self._kernel_term(node.kernel, f"{values}[{j}]", f"{vectors}[{i}][{j}]")
                 self.set(total, term, "+=")
             value = self.real("value", self._kernel_value(node.kernel, total))
