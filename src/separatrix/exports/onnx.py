@@ -18,6 +18,7 @@ from separatrix.exports.artefacts import Heading, Sample, Unprintable
 from separatrix.exports.proof import without_empty_texts
 from separatrix.expressions import answers, features, scores
 from separatrix.expressions.base import Expression, Features
+from separatrix.kernels import functions as kernels
 
 if TYPE_CHECKING:
     from separatrix.expressions.features import Program
@@ -255,8 +256,7 @@ def _(node: scores.Quadratic, graph: _Graph) -> str:
 @_tree.register
 def _(node: scores.KernelSum, graph: _Graph) -> str:
     kernel, rows, vectors = node.kernel, graph.of(node.of), dense(node.vectors).astype(float)
-    kind = type(kernel).__name__
-    if kind == "RBFKernel":
+    if isinstance(kernel, kernels.RBFKernel):
         centre = vectors.mean(axis=0)
         near, far = graph.add("Sub", rows, graph.constant(centre[None])), vectors - centre
         squares = graph.total("ReduceSum", graph.add("Mul", near, near))
@@ -267,16 +267,19 @@ def _(node: scores.KernelSum, graph: _Graph) -> str:
         values = graph.add("Exp", graph.add("Mul", distance, graph.constant([[-kernel.gamma]])))
     else:
         values = graph.add("MatMul", rows, graph.constant(np.ascontiguousarray(vectors.T)))
-        if kind != "LinearKernel":
-            values = graph.add("Mul", values, graph.constant([[kernel.gamma]]))
-            values = base = graph.add("Add", values, graph.constant([[kernel.coef0]]))
-        if kind == "SigmoidKernel":
-            values = graph.add("Tanh", values)
-        elif kind == "PolynomialKernel":
-            for _ in range(int(kernel.degree) - 1):
-                values = graph.add("Mul", values, base)
-        elif kind != "LinearKernel":
-            raise Unprintable(f"ONNX has no operators for the kernel {kernel.formula}")
+        match kernel:
+            case kernels.LinearKernel():
+                pass
+            case kernels.SigmoidKernel() | kernels.PolynomialKernel():
+                values = graph.add("Mul", values, graph.constant([[kernel.gamma]]))
+                values = base = graph.add("Add", values, graph.constant([[kernel.coef0]]))
+                if isinstance(kernel, kernels.SigmoidKernel):
+                    values = graph.add("Tanh", values)
+                else:
+                    for _ in range(int(kernel.degree) - 1):
+                        values = graph.add("Mul", values, base)
+            case _:
+                raise Unprintable(f"ONNX has no operators for the kernel {kernel.formula}")
     return _affine(graph, values, np.asarray(node.coefficients, dtype=float).T, node.intercepts)
 
 
