@@ -157,11 +157,8 @@ def _sentences(program: Program, dialect: Dialect, table: str, beside: str) -> I
             f"{dialect.title} fails a query for one number that is out of range. So numbers are "
             "held within it, and those whose products are too close to zero count as zero."
         )
-    if dialect.name == "sqlite":
-        yield (
-            "It needs SQLite 3.35 with its mathematical functions, and dates as texts; of times of "
-            "day SQLite reads milliseconds."
-        )
+    if dialect.needs:
+        yield dialect.needs
 
 
 def _outputs(query: Query, taken: set[str]) -> list[tuple[str, str]]:
