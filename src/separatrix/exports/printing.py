@@ -90,13 +90,10 @@ def word_options(words: Words) -> dict[str, Any]:
 
 def golden(program: Program, sample: Sample) -> list[list[Any]]:
     """Tables of the cells, labels, scores and probabilities of rows, and of the bounds on these."""
-    expected, values, bounds = sample.expected, sample.expected.scores, sample.score_bounds
+    expected, (values, bounds) = sample.expected, sample.side_by_side()
     labels = np.zeros(sample.n_rows, dtype=int)
     if expected.labels is not None:
         labels = np.where(sample.decided, expected.labels, UNDECIDED)
-    if expected.probabilities is not None and sample.probability_bounds is not None:
-        values = np.hstack([values, expected.probabilities])
-        bounds = np.hstack([bounds, sample.probability_bounds])
     labels[np.isnan(values).any(axis=1)] = -1
     rows = [sample.cells(program, row) for row in range(sample.n_rows)]
     return [*map(list, zip(rows, *(a.tolist() for a in (labels, values, bounds)), strict=True))]

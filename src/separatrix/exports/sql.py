@@ -206,11 +206,7 @@ def _outputs(query: Query, taken: set[str]) -> list[tuple[str, str]]:
 def _proof(program: Program, sample: Sample, dialect: Dialect) -> str:
     """The same stages over golden rows, and how far their answers are from what is expected."""
     trees, expected, number = program.prediction, sample.expected, dialect.float64
-    wanted, bounds = expected.scores, sample.score_bounds
-    if expected.probabilities is not None:
-        assert sample.probability_bounds is not None
-        wanted = np.hstack([wanted, expected.probabilities])
-        bounds = np.hstack([bounds, sample.probability_bounds])
+    wanted, bounds = sample.side_by_side()
     labels = np.zeros((sample.n_rows, 0), dtype=int)
     if expected.labels is not None:
         labels = expected.labels.reshape(sample.n_rows, -1)
