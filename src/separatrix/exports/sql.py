@@ -18,7 +18,7 @@ from separatrix.exports.dialects import DIALECTS, Dialect, plain_line
 from separatrix.exports.queries import Query, case
 from separatrix.expressions.features import Cell, Parsed, Program
 
-__all__ = ["printed", "statements"]
+__all__ = ["literal", "printed", "statements"]
 
 _END, _PROOF = ";\n\n", "-- proof_of_"
 
@@ -213,7 +213,7 @@ def _proof(program: Program, sample: Sample, dialect: Dialect) -> str:
     rows = []
     for i in range(sample.n_rows):
         cells = [
-            _cell(dialect, cell, value)
+            literal(dialect, cell, value)
             for cell, value in zip(program.cells, sample.cells(program, i), strict=True)
         ]
         numbers = [number(x) for x in (*wanted[i], *np.minimum(np.nan_to_num(bounds[i]), 1e290))]
@@ -257,7 +257,8 @@ def _proof(program: Program, sample: Sample, dialect: Dialect) -> str:
     )
 
 
-def _cell(dialect: Dialect, cell: Cell, value: Any) -> str:
+def literal(dialect: Dialect, cell: Cell, value: Any) -> str:
+    """The value of a cell, as a column of its kind holds it."""
     if isinstance(cell, Parsed):
         value = cell.spelled(value)
     if cell.kind == "text" or isinstance(cell, Parsed):
