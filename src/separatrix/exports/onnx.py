@@ -539,7 +539,10 @@ def printed(program: Program, heading: Heading, sample: Sample) -> bytes:
                     "its words would be counted by TfIdfVectorizer, which ONNX Runtime computes in "
                     "float32 alone; export to Python, JavaScript or SQL"
                 )
-            columns.append(_rows(_number(feature, graph), graph, inputs[0].name))
+            column = _number(feature, graph)
+            if isinstance(feature, features.Constant):
+                column = graph.add("Expand", column, graph.add("Shape", inputs[0].name))
+            columns.append(column)
         graph.matrix = graph.add("Concat", *columns, axis=1)
     outputs = _outputs(program, graph)
     made = helper.make_graph(
@@ -556,14 +559,6 @@ def printed(program: Program, heading: Heading, sample: Sample) -> bytes:
     helper.set_model_props(model, _proof(program, sample))
     graph.onnx.checker.check_model(model)
     return bytes(model.SerializeToString())
-
-
-def _rows(name: str, graph: _Graph, first: str) -> str:
-    """Numbers of shape (n_rows, 1), whatever they are made of."""
-    if name.startswith("c") and not name.startswith("cell"):
-        size = graph.add("Shape", first)
-        return graph.add("Expand", name, size)
-    return name
 
 
 def _description(program: Program) -> list[str]:
