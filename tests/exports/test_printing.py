@@ -14,6 +14,7 @@ from exports.texts import PRINTERS, answers_of, engines, holds, of_columns, samp
 from separatrix.closed_form.gaussian import Gaussians
 from separatrix.closed_form.polynomial import PolynomialBasis
 from separatrix.data.design import as_design
+from separatrix.exports import onnx
 from separatrix.exports.artefacts import Heading, Unprintable
 from separatrix.exports.engines.processes import Compiler
 from separatrix.expressions import (
@@ -301,3 +302,13 @@ def test_ties(language):
         sample = sample_of(rows, answers_of(prediction, tied))
         assert sample.expected.labels.tolist() == expected
         holds(of_columns(prediction, 2), sample, language)
+
+
+@pytest.mark.parametrize("kernel", [SquaresKernel(), DeltaKernel(), PrecomputedKernel()])
+def test_onnx_refuses_kernels_that_it_has_no_operators_for(kernel):
+    pytest.importorskip("onnx")
+    program = of_columns(Prediction(vectors(kernel, X[:4])), 3)
+    rows = {f"x{j}": X[:, j].tolist() for j in range(3)}
+    sample = sample_of(rows, answers_of(Prediction(ONE), X))
+    with pytest.raises(Unprintable, match="ONNX has no operators for the kernel"):
+        onnx.printed(program, Heading("model"), sample)

@@ -80,6 +80,14 @@ class Sample:
         """The number of rows."""
         return len(self.expected.scores)
 
+    def side_by_side(self) -> tuple[np.ndarray, np.ndarray]:
+        """The scores and the probabilities of each row, and the bounds on them."""
+        values, bounds = self.expected.scores, self.score_bounds
+        if self.expected.probabilities is not None and self.probability_bounds is not None:
+            values = np.hstack([values, self.expected.probabilities])
+            bounds = np.hstack([bounds, self.probability_bounds])
+        return values, bounds
+
     def cells(self, program: Program, row: int) -> list[object]:
         """The cells of a row in the order of the program."""
         return [self.rows[cell.column][row] for cell in program.cells]

@@ -13,7 +13,7 @@ from separatrix.exports.artefacts import Unprintable
 
 __all__ = ["DIALECTS", "Dialect", "plain_line"]
 
-# Magnitudes within which SQLite reads every literal to the nearest float64.
+# Magnitudes within which every engine reads every literal to the nearest float64.
 _ORDINARY = 1e-15, 1e15
 # A literal or a comment that holds one of these would go over the end of its line.
 _CONTROL = re.compile("([\x01-\x1f\x7f-\x9f\u2028\u2029])")
@@ -47,6 +47,8 @@ class Dialect:
         The types of a float64, a text and a moment.
     literal, infinity : str
         A number in decimal notation with an exponent; infinity, empty where there is none.
+    exact : bool
+        Whether every literal is read as the nearest float64, whatever its magnitude.
     truths : pair of str
         False and true.
     quotes : pair of str
@@ -55,6 +57,8 @@ class Dialect:
         Replacements within an identifier, and within a text literal.
     prefix, character, glue : str
         What stands before a text literal, a character by its code, and how texts are joined.
+    code_point : str
+        What a character by its code is in a regular expression, where ``\\1`` is the code.
     largest, log, tanh : str
         Functions.
     strict : bool
@@ -78,6 +82,8 @@ class Dialect:
         A column as a float64, whether it holds numbers or texts that are read as such: ``{1}`` is
         what they match, ``{2}`` what is not in them, ``{3}`` what is in the negative ones, ``{4}``
         each mark between digits, and ``{5}`` the decimal mark.
+    needs : str
+        A sentence on what the engine needs; empty where any version of it will do.
     """
 
     name: str
@@ -93,6 +99,7 @@ class Dialect:
     timestamp: str = "TIMESTAMP"
     literal: str = "{0}"
     infinity: str = ""
+    exact: bool = True
     truths: tuple[str, str] = ("FALSE", "TRUE")
     quotes: tuple[str, str] = ('"', '"')
     identifier_escapes: tuple[tuple[str, str], ...] = (('"', '""'),)
@@ -100,6 +107,7 @@ class Dialect:
     prefix: str = ""
     character: str = "chr({0})"
     glue: str = " || "
+    code_point: str = r"\\u\1"
     largest: str = "greatest({0})"
     log: str = "ln({0})"
     tanh: str = "tanh({0})"
@@ -114,6 +122,7 @@ class Dialect:
     folds: bool = False
     words: str = ""
     parsed: str = ""
+    needs: str = ""
 
     def identifier(self, name: str) -> str:
         """A name in quotes."""
@@ -141,7 +150,7 @@ class Dialect:
         return f"(-{size})" if np.signbit(value) else size
 
     def _magnitude(self, size: float) -> str:
-        if self.name == "sqlite" and size and not _ORDINARY[0] <= size <= _ORDINARY[1]:
+        if not self.exact and size and not _ORDINARY[0] <= size <= _ORDINARY[1]:
             return _exact(size)
         written = repr(size)
         return self.literal.format(written if "e" in written else f"{written}e0")
@@ -163,8 +172,7 @@ class Dialect:
 
     def pattern(self, pattern: str) -> str:
         """A regular expression as a text literal."""
-        braced = re.sub(r"\\u([0-9a-f]{4})", r"\\x{\1}", pattern)
-        return self.string(braced if self.name == "duckdb" else pattern)
+        return self.string(re.sub(r"\\u([0-9a-f]{4})", self.code_point, pattern))
 
     def maximum(self, numbers: Sequence[str]) -> str:
         """The largest of numbers that are all there or all missing."""
@@ -257,6 +265,7 @@ DIALECTS = {
             date="epoch(TRY_CAST({0} AS TIMESTAMP)) / 86400e0",
             part="extract({1} FROM DATE '1970-01-01' + CAST(floor({0}) AS INTEGER))",
             infinity="'Infinity'::DOUBLE",
+            code_point=r"\\x{\1}",
             strict=False,
             whole_row="sx_row.*",
             columns=4000,
@@ -419,12 +428,17 @@ DIALECTS = {
             texts="TEXT",
             timestamp="TEXT",
             infinity="9e999",
+            exact=False,
             character="char({0})",
             largest="max({0})",
             strict=False,
             stage="MATERIALIZED ",
             columns=1900,
             folds=True,
+            needs=(
+                "It needs SQLite 3.35 with its mathematical functions, and dates as texts; of"
+                " times of day SQLite reads milliseconds."
+            ),
         ),
     )
 }

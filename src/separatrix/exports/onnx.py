@@ -18,6 +18,7 @@ from separatrix.exports.artefacts import Heading, Sample, Unprintable
 from separatrix.exports.proof import without_empty_texts
 from separatrix.expressions import answers, features, scores
 from separatrix.expressions.base import Expression, Features
+from separatrix.kernels import functions as kernels
 
 if TYPE_CHECKING:
     from separatrix.expressions.features import Program
@@ -52,12 +53,13 @@ class _Graph:
             self.constants[key] = name, self.onnx.numpy_helper.from_array(array, name)
         return self.constants[key][0]
 
-    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """The name of what an operator makes of tensors; the same is made once."""
-        key = (operator, inputs, tuple(sorted((k, str(v)) for k, v in attributes.items())))
+    def add(self, operator: str, *inputs: str | float, **attributes: Any) -> str:
+        """The name of what an operator makes of tensors and numbers; the same is made once."""
+        names = [one if isinstance(one, str) else self.constant([[one]]) for one in inputs]
+        key = (operator, *names, tuple(sorted((k, str(v)) for k, v in attributes.items())))
         if key not in self.known:
             name = self.known[key] = f"v{len(self.nodes)}"
-            self.nodes.append(self.onnx.helper.make_node(operator, inputs, [name], **attributes))
+            self.nodes.append(self.onnx.helper.make_node(operator, names, [name], **attributes))
         return self.known[key]
 
     def cast(self, name: str, kind: str = "DOUBLE") -> str:
@@ -123,11 +125,10 @@ def _(node: features.Function, graph: _Graph) -> str:
     of = _number(node.of, graph)
     if node.name == "log1p":
         # log(u) x / (u - 1) with u = 1 + x as it is rounded (Kahan): x itself where u is 1.
-        one = graph.constant([[1.0]])
-        u = graph.add("Add", one, of)
-        quotient = graph.add("Div", of, graph.add("Sub", u, one))
+        u = graph.add("Add", 1.0, of)
+        quotient = graph.add("Div", of, graph.add("Sub", u, 1.0))
         found = graph.add("Mul", graph.add("Log", u), quotient)
-        return graph.add("Where", graph.add("Equal", u, one), of, found)
+        return graph.add("Where", graph.add("Equal", u, 1.0), of, found)
     return graph.add({"log": "Log", "floor": "Floor", "absolute": "Abs"}[node.name], of)
 
 
@@ -139,22 +140,20 @@ def _(node: features.Where, graph: _Graph) -> str:
 
 @_number.register
 def _(node: features.DatePart, graph: _Graph) -> str:
-    def add(operator: str, left: str, right: float | str) -> str:
-        other = right if isinstance(right, str) else graph.constant([[right]])
-        return graph.add(operator, left, other)
+    add = graph.add
 
     def whole(left: str, divisor: float) -> str:
-        return graph.add("Floor", add("Div", left, divisor))
+        return add("Floor", add("Div", left, divisor))
 
     def rest(left: str, divisor: float) -> str:
         return add("Sub", left, add("Mul", whole(left, divisor), divisor))
 
     days = _number(node.cell, graph)
-    day = graph.add("Floor", days)
+    day = add("Floor", days)
     if node.part == "weekday":
         return add("Add", rest(add("Add", day, 3.0), 7.0), 1.0)
     if node.part == "hour":
-        return graph.add("Floor", add("Add", add("Mul", add("Sub", days, day), 24.0), 1e-9))
+        return add("Floor", add("Add", add("Mul", add("Sub", days, day), 24.0), 1e-9))
     # Years that begin in March, in eras of 400 (Hinnant, 2013, chrono-compatible algorithms).
     shifted = add("Add", day, 719468.0)
     of_era = rest(shifted, 146097.0)
@@ -163,12 +162,11 @@ def _(node: features.DatePart, graph: _Graph) -> str:
     year = whole(leaps, 365.0)
     before = add("Sub", add("Add", add("Mul", year, 365.0), whole(year, 4.0)), whole(year, 100.0))
     month = whole(add("Add", add("Mul", add("Sub", of_era, before), 5.0), 2.0), 153.0)
-    late = graph.add("Greater", month, graph.constant([[9.5]]))
-    minus, plus, one, none = (graph.constant([[v]]) for v in (-9.0, 3.0, 1.0, 0.0))
+    late = add("Greater", month, 9.5)
     if node.part == "month":
-        return add("Add", month, graph.add("Where", late, minus, plus))
+        return add("Add", month, add("Where", late, -9.0, 3.0))
     eras = add("Mul", whole(shifted, 146097.0), 400.0)
-    return add("Add", add("Add", year, eras), graph.add("Where", late, one, none))
+    return add("Add", add("Add", year, eras), add("Where", late, 1.0, 0.0))
 
 
 @singledispatch
@@ -183,7 +181,7 @@ def _(node: features.IsMissing, graph: _Graph) -> str:
         return graph.add("Equal", cell, graph.constant([[""]], object))
     found = graph.add("IsNaN", cell)
     for value in node.placeholders:
-        found = graph.add("Or", found, graph.add("Equal", cell, graph.constant([[value]])))
+        found = graph.add("Or", found, graph.add("Equal", cell, value))
     return found
 
 
@@ -247,36 +245,38 @@ def _(node: scores.Quadratic, graph: _Graph) -> str:
         )
         white = graph.add("MatMul", step, graph.constant(np.ascontiguousarray(inverse.T)))
         square = graph.total("ReduceSum", graph.add("Mul", white, white))
-        half = graph.add("Mul", square, graph.constant([[0.5]]))
-        columns.append(graph.add("Sub", graph.constant([[constant]]), half))
+        half = graph.add("Mul", square, 0.5)
+        columns.append(graph.add("Sub", constant, half))
     return graph.add("Concat", *columns, axis=1)
 
 
 @_tree.register
 def _(node: scores.KernelSum, graph: _Graph) -> str:
     kernel, rows, vectors = node.kernel, graph.of(node.of), dense(node.vectors).astype(float)
-    kind = type(kernel).__name__
-    if kind == "RBFKernel":
+    if isinstance(kernel, kernels.RBFKernel):
         centre = vectors.mean(axis=0)
         near, far = graph.add("Sub", rows, graph.constant(centre[None])), vectors - centre
         squares = graph.total("ReduceSum", graph.add("Mul", near, near))
         product = graph.add("MatMul", near, graph.constant(np.ascontiguousarray(-2.0 * far.T)))
         distance = graph.add("Add", graph.add("Add", squares, product),
                              graph.constant((far**2).sum(axis=1)[None]))  # fmt: skip
-        distance = graph.add("Max", distance, graph.constant([[0.0]]))
-        values = graph.add("Exp", graph.add("Mul", distance, graph.constant([[-kernel.gamma]])))
+        distance = graph.add("Max", distance, 0.0)
+        values = graph.add("Exp", graph.add("Mul", distance, -kernel.gamma))
     else:
         values = graph.add("MatMul", rows, graph.constant(np.ascontiguousarray(vectors.T)))
-        if kind != "LinearKernel":
-            values = graph.add("Mul", values, graph.constant([[kernel.gamma]]))
-            values = base = graph.add("Add", values, graph.constant([[kernel.coef0]]))
-        if kind == "SigmoidKernel":
-            values = graph.add("Tanh", values)
-        elif kind == "PolynomialKernel":
-            for _ in range(int(kernel.degree) - 1):
-                values = graph.add("Mul", values, base)
-        elif kind != "LinearKernel":
-            raise Unprintable(f"ONNX has no operators for the kernel {kernel.formula}")
+        match kernel:
+            case kernels.LinearKernel():
+                pass
+            case kernels.SigmoidKernel() | kernels.PolynomialKernel():
+                values = graph.add("Mul", values, kernel.gamma)
+                values = base = graph.add("Add", values, kernel.coef0)
+                if isinstance(kernel, kernels.SigmoidKernel):
+                    values = graph.add("Tanh", values)
+                else:
+                    for _ in range(int(kernel.degree) - 1):
+                        values = graph.add("Mul", values, base)
+            case _:
+                raise Unprintable(f"ONNX has no operators for the kernel {kernel.formula}")
     return _affine(graph, values, np.asarray(node.coefficients, dtype=float).T, node.intercepts)
 
 
@@ -289,7 +289,7 @@ def _(node: scores.Fourier, graph: _Graph) -> str:
     both = graph.add("Concat", graph.add("Cos", angles), graph.add("Sin", angles), axis=1)
     m = len(own.frequencies_)
     in_turn = graph.part(both, np.arange(2 * m).reshape(2, m).T.ravel())
-    return graph.add("Mul", in_turn, graph.constant([[(1.0 / m) ** 0.5]]))
+    return graph.add("Mul", in_turn, (1.0 / m) ** 0.5)
 
 
 @_tree.register
@@ -306,19 +306,16 @@ def _(node: scores.Monomials, graph: _Graph) -> str:
             f"{_MOST_TERMS:,} are written; lower the degree"
         )
 
-    def by(operator: str, name: str, value: float) -> str:
-        return graph.add(operator, name, graph.constant([[value]]))
-
     for j in range(len(basis.centre)):
         x = graph.part(of, [j])
-        t = by("Mul", by("Sub", x, float(basis.centre[j])), float(basis.scale[j]))
-        one = graph.add("Add", by("Mul", x, 0.0), graph.constant([[1.0]]))
-        own, before = [one], by("Mul", x, 0.0)
+        t = graph.add("Mul", graph.add("Sub", x, float(basis.centre[j])), float(basis.scale[j]))
+        one = graph.add("Add", graph.add("Mul", x, 0.0), 1.0)
+        own, before = [one], graph.add("Mul", x, 0.0)
         for a, b, s in basis.recurrence[j, : int(basis.top[j])].tolist():
-            after = graph.add("Sub", graph.add("Mul", by("Sub", t, a), own[-1]),
-                              by("Mul", before, b))  # fmt: skip
+            after = graph.add("Sub", graph.add("Mul", graph.add("Sub", t, a), own[-1]),
+                              graph.add("Mul", before, b))  # fmt: skip
             before = own[-1]
-            own.append(by("Mul", after, s))
+            own.append(graph.add("Mul", after, s))
         columns.append(own)
     terms = []
     for powers in basis.powers.tolist():
@@ -335,14 +332,14 @@ def _(node: scores.Votes, graph: _Graph) -> str:
     of, k = graph.of(node.of), node.n_classes
     first, second = np.triu_indices(k, 1)
     one = np.eye(k)
-    lost = graph.cast(graph.add("Less", of, graph.constant([[0.0]])))
+    lost = graph.cast(graph.add("Less", of, 0.0))
     # A pair's first class has the vote, unless the second has.
     votes = _affine(graph, lost, (one[second] - one[first]).T, one[first].sum(axis=0))
     low, high = graph.constant(-1e300), graph.constant(1e300)
     signed = _affine(graph, graph.add("Clip", of, low, high), (one[first] - one[second]).T,
                      np.zeros(k))  # fmt: skip
-    scale = graph.add("Add", graph.add("Abs", signed), graph.constant([[1.0]]))
-    share = graph.add("Div", signed, graph.add("Mul", scale, graph.constant([[3.0]])))
+    scale = graph.add("Add", graph.add("Abs", signed), 1.0)
+    share = graph.add("Div", signed, graph.add("Mul", scale, 3.0))
     return graph.add("Add", votes, share)
 
 
@@ -351,7 +348,7 @@ def _(node: scores.Wins, graph: _Graph) -> str:
     k = node.n_classes
     first, second = np.triu_indices(k, 1)
     one = np.eye(k)
-    won = graph.cast(graph.add("Greater", graph.of(node.of), graph.constant([[0.0]])))
+    won = graph.cast(graph.add("Greater", graph.of(node.of), 0.0))
     return _affine(graph, won, (one[first] - one[second]).T, one[second].sum(axis=0))
 
 
@@ -362,10 +359,10 @@ def _(node: scores.Stacked, graph: _Graph) -> str:
 
 @_tree.register
 def _(node: answers.Threshold, graph: _Graph) -> str:
-    of, zero = graph.of(node.of), graph.constant([[0.0]])
-    above = graph.add("Greater", graph.part(of, [0]), zero)
+    of = graph.part(graph.of(node.of), [0])
+    above = graph.add("Greater", of, 0.0)
     if node.inclusive:
-        above = graph.add("Or", above, graph.add("Equal", graph.part(of, [0]), zero))
+        above = graph.add("Or", above, graph.add("Equal", of, 0.0))
     return graph.cast(above, "INT64")
 
 
@@ -376,13 +373,13 @@ def _(node: answers.FirstWins, graph: _Graph) -> str:
 
 @_tree.register
 def _(node: answers.Positive, graph: _Graph) -> str:
-    return graph.cast(graph.add("Greater", graph.of(node.of), graph.constant([[0.0]])))
+    return graph.cast(graph.add("Greater", graph.of(node.of), 0.0))
 
 
 @_tree.register
 def _(node: answers.Scaled, graph: _Graph) -> str:
-    own = graph.add("Mul", graph.of(node.of), graph.constant([[node.slope]]))
-    own = graph.add("Add", own, graph.constant([[node.offset]]))
+    own = graph.add("Mul", graph.of(node.of), node.slope)
+    own = graph.add("Add", own, node.offset)
     return graph.add("Clip", own, graph.constant(-1e300), graph.constant(1e300))
 
 
@@ -395,15 +392,15 @@ def _(node: answers.Exp, graph: _Graph) -> str:
 def _(node: answers.LogSigmoid, graph: _Graph) -> str:
     of = graph.of(node.of)
     rest = graph.add("Exp", graph.add("Neg", graph.add("Abs", of)))
-    log = graph.add("Log", graph.add("Add", rest, graph.constant([[1.0]])))
-    return graph.add("Sub", graph.add("Min", of, graph.constant([[0.0]])), log)
+    log = graph.add("Log", graph.add("Add", rest, 1.0))
+    return graph.add("Sub", graph.add("Min", of, 0.0), log)
 
 
 @_tree.register
 def _(node: answers.Interpolate, graph: _Graph) -> str:
     of, x, p = graph.of(node.of), node.points, node.heights
     if len(x) == 1:
-        return graph.add("Add", graph.add("Mul", of, graph.constant([[0.0]])), graph.constant(p))
+        return graph.add("Add", graph.add("Mul", of, 0.0), graph.constant(p))
     held = graph.add("Clip", of, graph.constant(x[0]), graph.constant(x[-1]))
     wide = graph.add("Unsqueeze", held, graph.constant([2], np.int64))
     # How many of the points within have been passed.
@@ -422,8 +419,7 @@ def _(node: answers.Interpolate, graph: _Graph) -> str:
 @_tree.register
 def _(node: answers.Clipped, graph: _Graph) -> str:
     held = graph.add("Clip", graph.of(node.of), graph.constant(-1.0), graph.constant(1.0))
-    return graph.add("Mul", graph.add("Add", held, graph.constant([[1.0]])),
-                     graph.constant([[0.5]]))  # fmt: skip
+    return graph.add("Mul", graph.add("Add", held, 1.0), 0.5)
 
 
 @_tree.register
@@ -443,9 +439,9 @@ def _(node: answers.Sigmoid, graph: _Graph) -> str:
     # Exponentials of numbers below zero alone, so that none overflows and small shares keep
     # their digits.
     part = graph.add("Exp", graph.add("Neg", graph.add("Abs", both)))
-    total = graph.add("Add", part, graph.constant([[1.0]]))
-    large = graph.add("Div", graph.constant([[1.0]]), total)
-    above = graph.add("Greater", both, graph.constant([[0.0]]))
+    total = graph.add("Add", part, 1.0)
+    large = graph.add("Div", 1.0, total)
+    above = graph.add("Greater", both, 0.0)
     return graph.add("Where", above, large, graph.add("Div", part, total))
 
 
@@ -460,10 +456,10 @@ def _(node: answers.Softmax, graph: _Graph) -> str:
 def _(node: answers.Normalised, graph: _Graph) -> str:
     of = graph.of(node.of)
     if node.of.n_columns == 1:
-        return graph.add("Concat", graph.add("Sub", graph.constant([[1.0]]), of), of, axis=1)
+        return graph.add("Concat", graph.add("Sub", 1.0, of), of, axis=1)
     total = graph.total("ReduceSum", of)
-    some = graph.add("Greater", total, graph.constant([[0.0]]))
-    divisor = graph.add("Where", some, total, graph.constant([[1.0]]))
+    some = graph.add("Greater", total, 0.0)
+    divisor = graph.add("Where", some, total, 1.0)
     equal = graph.constant(np.full((1, node.of.n_columns), 1.0 / node.of.n_columns))
     return graph.add("Where", some, graph.add("Div", of, divisor), equal)
 
@@ -476,17 +472,17 @@ def _mine(node: Any, graph: _Graph) -> str:
 
 @_tree.register
 def _(node: answers.OnItsSide, graph: _Graph) -> str:
-    of, half = graph.of(node.of), graph.constant([[0.5]])
-    against = graph.add("And", _mine(node, graph), graph.add("Less", of, half))
+    of = graph.of(node.of)
+    against = graph.add("And", _mine(node, graph), graph.add("Less", of, 0.5))
     some = graph.cast(graph.total("ReduceMax", graph.cast(against, "INT32")), "BOOL")
-    return graph.add("Where", some, half, of)
+    return graph.add("Where", some, 0.5, of)
 
 
 @_tree.register
 def _(node: answers.Consistent, graph: _Graph) -> str:
     of, mine = graph.of(node.of), _mine(node, graph)
-    best = graph.total("ReduceMax", graph.add("Where", mine, graph.constant([[-1.0]]), of))
-    above = graph.add("Mul", best, graph.constant([[1.0 + 2.0**-52]]))
+    best = graph.total("ReduceMax", graph.add("Where", mine, -1.0, of))
+    above = graph.add("Mul", best, 1.0 + 2.0**-52)
     lost = graph.add("And", mine, graph.add("Not", graph.add("Greater", of, best)))
     return graph.add("Where", lost, above, of)
 
@@ -543,7 +539,10 @@ def printed(program: Program, heading: Heading, sample: Sample) -> bytes:
                     "its words would be counted by TfIdfVectorizer, which ONNX Runtime computes in "
                     "float32 alone; export to Python, JavaScript or SQL"
                 )
-            columns.append(_rows(_number(feature, graph), graph, inputs[0].name))
+            column = _number(feature, graph)
+            if isinstance(feature, features.Constant):
+                column = graph.add("Expand", column, graph.add("Shape", inputs[0].name))
+            columns.append(column)
         graph.matrix = graph.add("Concat", *columns, axis=1)
     outputs = _outputs(program, graph)
     made = helper.make_graph(
@@ -560,14 +559,6 @@ def printed(program: Program, heading: Heading, sample: Sample) -> bytes:
     helper.set_model_props(model, _proof(program, sample))
     graph.onnx.checker.check_model(model)
     return bytes(model.SerializeToString())
-
-
-def _rows(name: str, graph: _Graph, first: str) -> str:
-    """Numbers of shape (n_rows, 1), whatever they are made of."""
-    if name.startswith("c") and not name.startswith("cell"):
-        size = graph.add("Shape", first)
-        return graph.add("Expand", name, size)
-    return name
 
 
 def _description(program: Program) -> list[str]:
@@ -588,7 +579,7 @@ def _description(program: Program) -> list[str]:
 
 def _outputs(program: Program, graph: _Graph) -> list[Any]:
     helper, types, trees = graph.onnx.helper, graph.onnx.TensorProto, program.prediction
-    zero = graph.add("Mul", graph.matrix, graph.constant([[0.0]]))
+    zero = graph.add("Mul", graph.matrix, 0.0)
     # Zero times infinity is no number, and neither is any sum with one.
     gone = graph.add("IsNaN", graph.total("ReduceSum", zero))
     nothing = graph.constant([[np.nan]])

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from separatrix.data.design import dense
 from separatrix.exports.artefacts import Heading, Sample, Unprintable
 from separatrix.expressions import answers, features, scores
 from separatrix.expressions.base import Expression
@@ -89,13 +90,10 @@ def word_options(words: Words) -> dict[str, Any]:
 
 def golden(program: Program, sample: Sample) -> list[list[Any]]:
     """Tables of the cells, labels, scores and probabilities of rows, and of the bounds on these."""
-    expected, values, bounds = sample.expected, sample.expected.scores, sample.score_bounds
+    expected, (values, bounds) = sample.expected, sample.side_by_side()
     labels = np.zeros(sample.n_rows, dtype=int)
     if expected.labels is not None:
         labels = np.where(sample.decided, expected.labels, UNDECIDED)
-    if expected.probabilities is not None and sample.probability_bounds is not None:
-        values = np.hstack([values, expected.probabilities])
-        bounds = np.hstack([bounds, sample.probability_bounds])
     labels[np.isnan(values).any(axis=1)] = -1
     rows = [sample.cells(program, row) for row in range(sample.n_rows)]
     return [*map(list, zip(rows, *(a.tolist() for a in (labels, values, bounds)), strict=True))]
@@ -468,15 +466,15 @@ class Code:
 
     def _kernel_sum(self, node: scores.KernelSum, name: str) -> str:
         values, out = self.of(node.of), self.array(name, node.n_columns)
-        dense = getattr(node.vectors, "toarray", lambda: node.vectors)()
+        points = dense(node.vectors)
         vectors, coefficients, intercepts = self.constant(
-            vectors=dense, coefficients=node.coefficients, intercepts=node.intercepts
+            vectors=points, coefficients=node.coefficients, intercepts=node.intercepts
         )
         with self.loop(node.n_columns) as k:
             self.set(f"{out}[{k}]", f"{intercepts}[{k}]")
-        with self.loop(len(dense)) as i:
+        with self.loop(len(points)) as i:
             total = self.real("total", self.number(0))
-            with self.loop(dense.shape[1]) as j:
+            with self.loop(points.shape[1]) as j:
                 term = self._kernel_term(node.kernel, f"{values}[{j}]", f"{vectors}[{i}][{j}]")
                 self.set(total, term, "+=")
             value = self.real("value", self._kernel_value(node.kernel, total))

@@ -18,7 +18,7 @@ from separatrix.exports.dialects import DIALECTS, Dialect, plain_line
 from separatrix.exports.queries import Query, case
 from separatrix.expressions.features import Cell, Parsed, Program
 
-__all__ = ["printed", "statements"]
+__all__ = ["literal", "printed", "statements"]
 
 _END, _PROOF = ";\n\n", "-- proof_of_"
 
@@ -157,11 +157,8 @@ def _sentences(program: Program, dialect: Dialect, table: str, beside: str) -> I
             f"{dialect.title} fails a query for one number that is out of range. So numbers are "
             "held within it, and those whose products are too close to zero count as zero."
         )
-    if dialect.name == "sqlite":
-        yield (
-            "It needs SQLite 3.35 with its mathematical functions, and dates as texts; of times of "
-            "day SQLite reads milliseconds."
-        )
+    if dialect.needs:
+        yield dialect.needs
 
 
 def _outputs(query: Query, taken: set[str]) -> list[tuple[str, str]]:
@@ -209,18 +206,14 @@ def _outputs(query: Query, taken: set[str]) -> list[tuple[str, str]]:
 def _proof(program: Program, sample: Sample, dialect: Dialect) -> str:
     """The same stages over golden rows, and how far their answers are from what is expected."""
     trees, expected, number = program.prediction, sample.expected, dialect.float64
-    wanted, bounds = expected.scores, sample.score_bounds
-    if expected.probabilities is not None:
-        assert sample.probability_bounds is not None
-        wanted = np.hstack([wanted, expected.probabilities])
-        bounds = np.hstack([bounds, sample.probability_bounds])
+    wanted, bounds = sample.side_by_side()
     labels = np.zeros((sample.n_rows, 0), dtype=int)
     if expected.labels is not None:
         labels = expected.labels.reshape(sample.n_rows, -1)
     rows = []
     for i in range(sample.n_rows):
         cells = [
-            _cell(dialect, cell, value)
+            literal(dialect, cell, value)
             for cell, value in zip(program.cells, sample.cells(program, i), strict=True)
         ]
         numbers = [number(x) for x in (*wanted[i], *np.minimum(np.nan_to_num(bounds[i]), 1e290))]
@@ -264,7 +257,8 @@ def _proof(program: Program, sample: Sample, dialect: Dialect) -> str:
     )
 
 
-def _cell(dialect: Dialect, cell: Cell, value: Any) -> str:
+def literal(dialect: Dialect, cell: Cell, value: Any) -> str:
+    """The value of a cell, as a column of its kind holds it."""
     if isinstance(cell, Parsed):
         value = cell.spelled(value)
     if cell.kind == "text" or isinstance(cell, Parsed):

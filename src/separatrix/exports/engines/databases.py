@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from separatrix.exports.artefacts import Answers
-from separatrix.exports.dialects import DIALECTS
-from separatrix.exports.sql import statements
-from separatrix.expressions.features import Cell, Parsed, Program
+from separatrix.exports.dialects import DIALECTS, Dialect
+from separatrix.exports.sql import literal, statements
+from separatrix.expressions.features import Cell, Program
 
 __all__ = ["ENGINES", "DuckDB", "PostgreSQL", "SQLite"]
 
@@ -94,7 +94,7 @@ class Database(ABC):
         columns.append(f"{own.identifier(place)} INTEGER")
         lines = []
         for i in range(len(next(iter(rows.values()), ()))):
-            cells = [_literal(own, cell, rows[cell.column][i]) for cell in program.cells]
+            cells = [_stored(own, cell, rows[cell.column][i]) for cell in program.cells]
             lines.append(f"({', '.join([*cells, str(i)])})")
         parts = (lines[k : k + 500] for k in range(0, len(lines), 500))
         return [
@@ -103,18 +103,11 @@ class Database(ABC):
         ]
 
 
-def _literal(dialect: Any, cell: Cell, value: Any) -> str:
-    if isinstance(cell, Parsed):
-        value = cell.spelled(value)
-    if cell.kind == "text" or isinstance(cell, Parsed):
-        return "NULL" if value is None else dialect.string(value)
-    if cell.kind == "date":
-        return str(dialect.moment(float(value)))
-    own = float(value)
+def _stored(dialect: Dialect, cell: Cell, value: Any) -> str:
     # A database may store no number for one that is not one.
-    if math.isnan(own) and dialect.name != "sqlite":
+    if cell.kind == "number" and math.isnan(value) and dialect.name != "sqlite":
         return f"CAST('NaN' AS {dialect.double})"
-    return str(dialect.float64(own))
+    return literal(dialect, cell, value)
 
 
 def _number(cell: Any) -> float:
