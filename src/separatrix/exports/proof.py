@@ -67,9 +67,13 @@ class Reference:
         matrix = matrix_of(self.program, rows, word_weights)
         return matrix, np.isfinite(matrix.values).all(axis=1)
 
-    def answers(self, rows: Rows) -> Answers:
-        """The model's answers; none for rows that have not all features."""
-        _, whole = self.features(rows)
+    def answers(self, rows: Rows, whole: np.ndarray | None = None) -> Answers:
+        """The model's answers; none for rows that have not all features, of which ``whole`` says.
+
+        Without ``whole`` the features are computed for it.
+        """
+        if whole is None:
+            _, whole = self.features(rows)
         trees = self.program.prediction
         n, places = len(whole), np.flatnonzero(whole)
         scores = np.full((n, trees.scores.n_columns), np.nan)
@@ -143,8 +147,8 @@ def sample_of(reference: Reference, rows: Rows, precision: Precision = DOUBLE) -
     -------
     Sample
     """
-    trees, expected = reference.program.prediction, reference.answers(rows)
     own, whole = reference.features(rows)
+    trees, expected = reference.program.prediction, reference.answers(rows, whole)
 
     def bounds(errors: np.ndarray, like: np.ndarray) -> np.ndarray:
         # Rows without an answer have none anywhere.
