@@ -309,7 +309,7 @@ class Code:
     def write_features(self) -> None:
         """The matrix of the features, the array ``x``."""
         own = self.program.features
-        sizes = [len(one.words) if isinstance(one, Words) else 1 for one in own]
+        sizes = [one.n_columns for one in own]
         self.n_features = sum(sizes)
         self.write(self.zeros.format(name="x", size=max(self.n_features, 1)))
         for at, feature in zip(np.cumsum([0, *sizes]).tolist(), own, strict=False):

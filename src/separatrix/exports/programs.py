@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ import numpy as np
 from separatrix.exports import sklearn_models, sklearn_programs
 from separatrix.exports.artefacts import Unprintable
 from separatrix.expressions import Affine, Expression, Features, Prediction
+from separatrix.expressions.base import children, nodes_of_trees
 from separatrix.expressions.features import Cell, Feature, Program
 from separatrix.messages import counted
-from separatrix.tables.features import Constant, Words, cells_of, nodes_of
+from separatrix.tables.features import Constant, cells_of, nodes_of
 
 __all__ = ["program_of"]
 
@@ -72,8 +73,10 @@ def program_of(
                 "A pipeline has an encoding of its own, so it is exported without an encoder."
             )
     prediction = prediction_of(model)
-    width = sum(len(one.words) if isinstance(one, Words) else 1 for one in features)
-    needed = next(node.n_features for node in _nodes(prediction) if isinstance(node, Features))
+    width = sum(one.n_columns for one in features)
+    needed = next(
+        node.n_features for node in nodes_of_trees(prediction) if isinstance(node, Features)
+    )
     if width != needed:
         raise Unprintable(
             f"The encoding makes {width:,} features, and the model takes {needed:,}: they are not "
@@ -94,27 +97,6 @@ def prediction_of(model: Any) -> Prediction:
 # --- features without a weight -------------------------------------------------------------------
 
 
-def _children(node: Any) -> Iterator[Expression]:
-    """Yield the nodes that a node, or the trees of a model, are made of."""
-    for each in dataclasses.fields(node):
-        value = getattr(node, each.name)
-        for one in value if isinstance(value, tuple) else (value,):
-            if isinstance(one, Expression):
-                yield one
-
-
-def _nodes(node: Any) -> Iterator[Any]:
-    """Yield a node and all below it, each once."""
-    seen: dict[int, Any] = {}
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
-        if id(one) not in seen:
-            seen[id(one)] = one
-            yield one
-            waiting += _children(one)
-
-
 def _without_idle(
     features: list[Feature],
     names: Sequence[str],
@@ -124,9 +106,11 @@ def _without_idle(
 ) -> Program:
     """The program without the features whose weights are all zero."""
     readers = [
-        node for node in _nodes(prediction) if any(isinstance(c, Features) for c in _children(node))
+        node
+        for node in nodes_of_trees(prediction)
+        if any(isinstance(one, Features) for one in children(node))
     ]
-    bounds = np.cumsum([0, *(len(f.words) if isinstance(f, Words) else 1 for f in features)])
+    bounds = np.cumsum([0, *(one.n_columns for one in features)])
     used = np.ones(bounds[-1], dtype=bool)
     if all(isinstance(node, Affine) for node in readers):
         used = np.any([np.any(node.weights != 0.0, axis=0) for node in readers], axis=0)

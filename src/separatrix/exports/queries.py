@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import singledispatch, singledispatchmethod
 from typing import Any
 
@@ -20,7 +20,7 @@ from separatrix.data.design import dense
 from separatrix.exports.artefacts import Unprintable
 from separatrix.exports.dialects import Dialect, plain_line
 from separatrix.expressions import answers, features, scores
-from separatrix.expressions.base import Expression, Features
+from separatrix.expressions.base import Expression, Features, nodes_of_trees
 from separatrix.expressions.features import Cell, Number, Program, Words
 from separatrix.kernels import functions as kernels
 from separatrix.tables.features import nodes_of
@@ -677,7 +677,8 @@ def _whitening(factor: Any) -> np.ndarray:
 def _limits(prediction: Any, d: int, strict: bool) -> tuple[np.ndarray, np.ndarray]:
     """The magnitudes of every feature between which no product or sum leaves the range."""
     least, most = np.zeros(d), np.full(d, _MOST)
-    for node in _nodes(prediction):
+    trees = prediction.scores, prediction.label, prediction.probabilities
+    for node in nodes_of_trees(*(tree for tree in trees if tree is not None)):
         if not isinstance(getattr(node, "of", None), Features):
             continue
         if isinstance(node, scores.Affine):
@@ -692,17 +693,6 @@ def _limits(prediction: Any, d: int, strict: bool) -> tuple[np.ndarray, np.ndarr
         least = np.maximum(least, floor * strict)
     # Powers of ten are easier to read.
     return least, 10.0 ** np.floor(np.log10(most))
-
-
-def _nodes(prediction: Any) -> Iterator[Expression]:
-    """All nodes of the trees that are printed."""
-    waiting = [prediction.scores, prediction.label, prediction.probabilities]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Expression):
-            yield node
-            found = [getattr(node, name, None) for name in ("of", "label")]
-            waiting += found if isinstance(found[0], Expression) else [*(found[0] or ())]
 
 
 @singledispatch

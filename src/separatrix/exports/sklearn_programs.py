@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -66,6 +66,7 @@ class Raw:
     fill: str | None = None
     gone: bool = False
     marks: tuple[str, ...] = ()
+    n_columns: ClassVar[int] = 1
 
     @property
     def text(self) -> Cell:
@@ -122,7 +123,7 @@ def _is_idle(step: Any) -> bool:
 
 def _names(step: Any, before: list[str], signals: Sequence[Signal]) -> list[str]:
     """The names of what a step gives; numbers where it has none."""
-    width = sum(len(one.words) if isinstance(one, Words) else 1 for one in signals)
+    width = sum(one.n_columns for one in signals)
     try:
         found = [str(name) for name in step.get_feature_names_out()]
     except (AttributeError, ValueError):

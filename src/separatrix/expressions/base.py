@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from separatrix.data.design import as_design
 
-__all__ = ["Evaluation", "Expression", "Features", "SameColumns", "evaluated"]
+__all__ = [
+    "Evaluation",
+    "Expression",
+    "Features",
+    "SameColumns",
+    "children",
+    "evaluated",
+    "nodes_of_trees",
+]
 
 
 class Expression(ABC):
@@ -67,6 +76,27 @@ class Features(Expression):
 
     def evaluate(self, values: Evaluation) -> np.ndarray:
         raise TypeError("The features are the data, which are read as a design.")
+
+
+def children(node: Any) -> Iterator[Expression]:
+    """Yield the nodes that a node, or the trees of a model, are made of."""
+    for each in fields(node):
+        value = getattr(node, each.name)
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, Expression):
+                yield one
+
+
+def nodes_of_trees(*trees: Any) -> Iterator[Any]:
+    """Yield the nodes of trees, or of the trees of a model, each once."""
+    seen: dict[int, Any] = {}
+    waiting = [*trees]
+    while waiting:
+        one = waiting.pop()
+        if id(one) not in seen:
+            seen[id(one)] = one
+            yield one
+            waiting += children(one)
 
 
 class Evaluation:

@@ -47,7 +47,7 @@ from separatrix.tables.date_parts import (
     without_parts_of,
 )
 from separatrix.tables.encoder_state import COLUMN_KINDS, EncoderState
-from separatrix.tables.features import Feature, Words
+from separatrix.tables.features import Feature
 from separatrix.tables.matrices import as_csr, dense_rows, sparse_rows
 from separatrix.tables.number_encoding import Number
 from separatrix.tables.placeholders import of_column, read_as_missing
@@ -610,7 +610,7 @@ class Encoder(EncoderState):
         ]
         own, place, kept = [], 0, set(self._kept)
         for feature in every:
-            stop = place + (len(feature.words) if isinstance(feature, Words) else 1)
+            stop = place + feature.n_columns
             n_kept = len(kept.intersection(range(place, stop)))
             if 0 < n_kept < stop - place:
                 raise DataError(

@@ -38,6 +38,11 @@ __all__ = [
 class Number:
     """A number that a row has."""
 
+    @property
+    def n_columns(self) -> int:
+        """How many columns of the matrix it is."""
+        return 1
+
 
 class Condition:
     """A statement that is true or false for a row."""
@@ -248,6 +253,11 @@ class Words:
     words: tuple[str, ...]
     weights: tuple[float, ...]
     options: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns of the matrix they are."""
+        return len(self.words)
 
 
 Feature = Number | Words
