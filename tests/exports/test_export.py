@@ -17,6 +17,7 @@ import separatrix
 from exports.texts import Here, made_by
 from separatrix import LogisticRegression, export
 from separatrix.cli import main
+from separatrix.cli.commands.export import export as command
 from separatrix.exports import engines
 from separatrix.exports.export import LANGUAGES, _Source
 from separatrix.exports.proof import prove, sample_of, worst_share
@@ -331,6 +332,13 @@ def test_an_engine_that_contradicts_leaves_no_file(run, people, monkeypatch):
     printed = run(*words[:-2])
     assert printed.code == 1 and "nothing is written" in printed.lines["refuted"]
     assert "def predict" not in printed.out
+
+
+def test_the_command_offers_every_language_and_dialect():
+    offered = {
+        one.name: list(one.type.choices) for one in command.params if one.name in ("to", "dialect")
+    }
+    assert offered == {"to": [*LANGUAGES], "dialect": [*LANGUAGES["sql"].dialects]}
 
 
 def test_refusals_of_the_command(run, people):
