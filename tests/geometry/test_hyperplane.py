@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression as Other
 
 from grids import share
-from separatrix import Hyperplane, LinearSVC
+from separatrix import Hyperplane, LinearSVC, SGDClassifier, training_error
+from separatrix.losses import loss_of
 
 numbers = st.floats(-1e3, 1e3).map(lambda v: round(v, 3))
 
@@ -140,3 +141,62 @@ def test_no_distance_from_a_plane_without_a_normal() -> None:
 def test_a_point_on_the_plane_is_on_the_positive_side():
     plane = Hyperplane([3.0, -4.0], 5.0)
     assert plane.side([[1.0, 2.0], [1.0, -1.0], [0.0, 3.0]]).tolist() == [1, 1, -1]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_objective_is_the_one_that_models_minimise(weighted: bool) -> None:
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((60, 3))
+    y = np.where(X[:, 0] + rng.standard_normal(60) > 0, "yes", "no")
+    s = rng.uniform(size=60) if weighted else None
+    formulas = {
+        "hinge": lambda z: np.maximum(0, 1 - z),
+        "squared_hinge": lambda z: np.maximum(0, 1 - z) ** 2,
+        "log_loss": lambda z: np.log1p(np.exp(-z)),
+        "modified_huber": lambda z: np.where(z < -1, -4 * z, np.maximum(0, 1 - z) ** 2),
+        "squared_error": lambda z: 0.5 * (1 - z) ** 2,
+        "perceptron": lambda z: np.maximum(0, -z),
+        "zero_one": lambda z: z <= 0,
+    }
+    for loss, formula in formulas.items():
+        plane = Hyperplane(rng.standard_normal(3), 0.4)
+        if loss not in ("perceptron", "zero_one"):
+            model = SGDClassifier(loss, alpha=0.3).fit(X, y, sample_weight=s)
+            plane = Hyperplane.from_model(model)
+            fitted = plane.objective(X, y, loss, alpha=0.3, sample_weight=s)
+            assert fitted == pytest.approx(0.3 * model.certificate_.primal, rel=1e-13)
+        charged = formula(np.where(y == "yes", 1, -1) * (X @ plane.w + plane.b))
+        mean, square = np.average(charged, weights=s), plane.w @ plane.w
+        total = 60 if s is None else s.sum()
+        given = {"sample_weight": s}
+        for strength, expected in (
+            ({"lam": 0}, mean),
+            ({"lam": 0.3}, mean + 0.15 * square),
+            ({"C": 2}, 2 * total * mean + 0.5 * square),
+        ):
+            found = plane.objective(X, y, loss, **strength, **given)
+            assert found == pytest.approx(expected, rel=1e-13)
+        by_object = plane.objective(X, y, loss_of(loss, convex=False), lam=0, **given)
+        assert by_object == pytest.approx(mean, rel=1e-13)
+    numbers = X[:, 1] - 3
+    squares = (numbers - X @ plane.w - plane.b) ** 2
+    expected = np.average(squares, weights=s)
+    assert plane.mse(X, numbers, sample_weight=s) == pytest.approx(expected, rel=1e-13)
+    # Rounded, the score would be 0, which is a mistake.
+    weights, point = [1e16, 1.0, -1e16], [[1.0, 1.0, 1.0]]
+    assert Hyperplane(weights).objective(point, [1], "zero_one", lam=0) == 0.0
+    assert not training_error((weights, 0.0), point, [1])
+
+
+def test_strengths_and_losses_that_are_none() -> None:
+    plane, X, y = Hyperplane([1.0]), [[-1.0], [1.0]], [-1, 1]
+    for strengths in ({}, {"lam": 1, "C": 1}):
+        with pytest.raises(ValueError, match="one of lam, C and alpha"):
+            plane.objective(X, y, **strengths)
+    for bad, match in (({"C": np.inf}, "C=inf"), ({"lam": -1}, "lam=-1")):
+        with pytest.raises(ValueError, match=match):
+            plane.objective(X, y, **bad)
+    with pytest.raises(ValueError, match=r"loss='huge' is not known; .*'zero_one'"):
+        plane.objective(X, y, "huge", lam=1)
+    with pytest.raises(ValueError, match="X has 2 columns"):
+        plane.mse([[1, 2]], [1])

@@ -11,14 +11,25 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 
 from separatrix._compiled.rounding import EPS, TINY
 from separatrix.data.design import Design, as_design, dense
-from separatrix.data.validation import check_number, validate
+from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.geometry.exact.products import product_signs
+from separatrix.losses import Loss, MarginLoss, SquaredResidual, loss_of
+from separatrix.objectives.composing import objective_of
+from separatrix.objectives.penalties import Penalty, strength_of
 
-__all__ = ["Hyperplane", "design_of", "equation_of", "exact_scores", "signs_of"]
+__all__ = [
+    "Hyperplane",
+    "design_of",
+    "equation_of",
+    "exact_scores",
+    "plane_of",
+    "sides_of",
+    "signs_of",
+]
 
 # Sizes whose squares and products neither overflow nor underflow.
 _TAME = 2.0**500
@@ -91,9 +102,25 @@ def signs_of(y: Any, n: int) -> np.ndarray:
     y = np.asarray(y)
     if y.shape != (n,):
         raise ValueError(f"y must hold one label for each of the {n} rows; its shape is {y.shape}.")
+    return np.where(y == sides_of(y)[1], 1.0, -1.0)
+
+
+def sides_of(y: Any) -> np.ndarray:
+    """The labels of the negative and of the positive side.
+
+    Parameters
+    ----------
+    y : array-like of labels
+        -1 and +1 (one of them alone will do), or any two.
+
+    Raises
+    ------
+    ValueError
+        For another number of labels, or of different ones.
+    """
     classes = np.unique(y)
     if len(classes) and classes.dtype.kind in "iuf" and np.all(np.abs(classes) == 1):
-        return y.astype(np.float64)
+        return np.array([-1, 1])
     if len(classes) != 2:
         held = f"{len(classes)} different labels" if len(classes) != 1 else "one label only"
         raise ValueError(
@@ -101,7 +128,7 @@ def signs_of(y: Any, n: int) -> np.ndarray:
             f"{', ...' if len(classes) > 3 else ''}), which do not name two sides; pass -1 and "
             "+1, or two labels, of which the second in sorted order is positive."
         )
-    return np.where(y == classes[1], 1.0, -1.0)
+    return classes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -441,6 +468,124 @@ class Hyperplane:
             out[:, j] -= distances * unit[j]
         return out
 
+    # --- what it costs ----------------------------------------------------------------------
+
+    def objective(
+        self,
+        X: Any,
+        y: Any,
+        loss: str | Loss = "hinge",
+        *,
+        lam: float | None = None,
+        C: float | None = None,
+        alpha: float | None = None,
+        sample_weight: Any = None,
+    ) -> float:
+        r"""The objective that penalised fits minimise, at this hyperplane.
+
+        With ``lam`` (:math:`\lambda`) the mean of the losses and the penalty,
+
+        .. math:: \frac{\sum_i s_i\,\ell(y_i (w \cdot x_i + b))}{\sum_i s_i}
+            + \frac\lambda2 \|w\|^2 ,
+
+        and with ``C`` their sum, which is the same divided by :math:`\lambda = 1/(C \sum_i s_i)`,
+
+        .. math:: C \sum_i s_i\,\ell(y_i (w \cdot x_i + b)) + \tfrac12 \|w\|^2 .
+
+        Models minimise the second form, and their certificates bound it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            -1 and +1, or any two labels: of these the second in sorted order is positive.  For a
+            loss of the residual, numbers.
+        loss : str or Loss, default="hinge"
+            One of :data:`separatrix.losses.LOSSES` by name, or any loss of
+            :mod:`separatrix.losses`.
+        lam, C, alpha : float
+            Give one of the three.  ``lam=0`` is the mean of the losses alone; ``alpha`` is what
+            :class:`~separatrix.SGDClassifier` calls ``lam``.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            For bad data or strengths, or a name that is no loss.
+
+        See Also
+        --------
+        separatrix.training_error : how many rows are wrong, and which.
+
+        Examples
+        --------
+        How far a line of one's own is from the best: its objective beside the lower bound that a
+        fit proves, below which no line gets.
+
+        >>> from separatrix import Hyperplane, LinearSVC
+        >>> X, y = [[0, 0], [2, 0], [0, 2], [3, 3]], [-1, -1, 1, 1]
+        >>> model = LinearSVC(loss="hinge", C=1).fit(X, y)
+        >>> own = Hyperplane([1, 1], -3)
+        >>> own.objective(X, y, C=1), round(model.certificate_.dual, 6)
+        (3.0, 0.5)
+        >>> round(Hyperplane.from_model(model).objective(X, y, C=1), 6)
+        0.5
+        """
+        strengths = {"lam": lam, "C": C, "alpha": alpha}
+        given = {name: value for name, value in strengths.items() if value is not None}
+        if len(given) != 1:
+            raise ValueError(
+                "Give the strength as one of lam, C and alpha; lam=0 is the mean of the losses "
+                "without a penalty."
+            )
+        ((name, strength),) = given.items()
+        check_number(name, strength, minimum=0)
+        loss = loss_of(loss, convex=False) if isinstance(loss, str) else loss
+        design = design_of(X, self.n_features)
+        weights = sample_weight_of(sample_weight, design)
+        if isinstance(loss, MarginLoss):
+            targets = signs_of(y, design.n_samples)
+        else:
+            targets = column_or_1d(validate(BaseEstimator(), X, y, regression=True)[1])
+        penalty, factor = Penalty(l2=1.0), strength
+        if name != "C":
+            total = float(design.n_samples) if weights is None else float(weights.sum())
+            penalty, factor = Penalty(l2=float(strength)), strength_of(0.0, total)
+        objective = objective_of(design, targets, loss, penalty, C=factor, weights=weights)
+        # Scores with exact signs: a point on the plane is one of the zero-one loss's mistakes.
+        return objective.value(self.theta, exact_scores(design, self.w, self.b))
+
+    def mse(self, X: Any, t: Any, *, sample_weight: Any = None) -> float:
+        r"""The mean squared error of the scores as predictions of numbers.
+
+        .. math:: \frac{\sum_i s_i\,(t_i - w \cdot x_i - b)^2}{\sum_i s_i}
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        t : array-like of shape (n_samples,)
+            Numbers: of classes, -1 and +1.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> from separatrix import Hyperplane
+        >>> Hyperplane([2.0], 1.0).mse([[0.0], [1.0]], [1.0, 5.0])
+        2.0
+        """
+        half = self.objective(X, t, SquaredResidual(), lam=0.0, sample_weight=sample_weight)
+        return 2.0 * half
+
     # --- the planes beside it ---------------------------------------------------------------
 
     @property
@@ -590,6 +735,13 @@ def _add(text: str, value: float, name: str) -> str:
     size = "" if name and abs(value) == 1.0 else f"{abs(value):.6g}"
     plus, minus = (" + ", " - ") if text else ("", "-")
     return text + (minus if value < 0 else plus) + f"{size} {name}".strip()
+
+
+def plane_of(given: Any) -> Hyperplane | None:
+    """A hyperplane, or a pair ``(w, b)`` as one; None for what is neither, a model say."""
+    if isinstance(given, tuple) and len(given) == 2:
+        return Hyperplane(*given)
+    return given if isinstance(given, Hyperplane) else None
 
 
 def design_of(X: Any, n_features: int | None = None) -> Design:

@@ -59,6 +59,9 @@ _KINDS: tuple[type[MarginLoss], ...] = (
 LOSSES: dict[str, type[MarginLoss]] = {kind.key: kind for kind in _KINDS if kind.key}
 """The losses of the margin by name: zero-one, and those that take its place."""
 
+# scikit-learn's names of losses that have another one in the field.
+_SYNONYMS = {"log_loss": "log"}
+
 
 def margin_losses() -> list[MarginLoss]:
     """One instance of every loss of the margin that can be minimised; tests enrol themselves by it.
@@ -77,12 +80,15 @@ def margin_losses() -> list[MarginLoss]:
     return [kind() for kind in sorted(found, key=lambda kind: kind.__module__)]
 
 
-def loss_of(name: str) -> MarginLoss:
+def loss_of(name: str, *, convex: bool = True) -> MarginLoss:
     """The loss of a name in :data:`LOSSES`, to be minimised.
 
     Parameters
     ----------
     name : str
+        Or scikit-learn's, ``"log_loss"``.
+    convex : bool, default=True
+        Only losses that can be minimised; without, zero-one as well, to be evaluated.
 
     Returns
     -------
@@ -91,7 +97,8 @@ def loss_of(name: str) -> MarginLoss:
     Raises
     ------
     ValueError
-        For a name that is not there, or zero-one, which no method here minimises.
+        For a name that is not there, or for zero-one, which no method here minimises, unless
+        ``convex`` is False.
 
     Examples
     --------
@@ -99,9 +106,9 @@ def loss_of(name: str) -> MarginLoss:
     >>> loss_of("squared_hinge")
     SquaredHinge()
     """
-    kind = LOSSES.get(name)
-    if kind is None or not kind.convex:
-        known = ", ".join(repr(k) for k, v in LOSSES.items() if v.convex)
+    kind = LOSSES.get(_SYNONYMS.get(name, name))
+    if kind is None or (convex and not kind.convex):
+        known = ", ".join(repr(k) for k, v in LOSSES.items() if v.convex or not convex)
         raise ValueError(f"loss={name!r} is not known; choose one of {known}.")
     return kind()
 

@@ -24,7 +24,13 @@ from separatrix.geometry.exact.deadline import Deadline, OutOfTime
 from separatrix.geometry.exact.integer_weights import integer_weights, whole_weights
 from separatrix.geometry.exact.products import product_signs
 from separatrix.geometry.exact.rational import round_down, round_up
-from separatrix.geometry.hyperplane import Hyperplane, design_of, exact_scores, signs_of
+from separatrix.geometry.hyperplane import (
+    Hyperplane,
+    design_of,
+    exact_scores,
+    plane_of,
+    signs_of,
+)
 from separatrix.geometry.mistakes.arrangement import Arrangement
 from separatrix.geometry.mistakes.covering import Covering, Plane
 from separatrix.geometry.mistakes.thresholds import best_threshold
@@ -169,11 +175,11 @@ def training_error(model: Any, X: Any, y: Any, *, sample_weight: Any = None) -> 
 
     Parameters
     ----------
-    model : Hyperplane or fitted classifier
+    model : Hyperplane, pair (w, b) or fitted classifier
         Of any library; or a pipeline that ends in one.
     X : array-like or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
-        For a :class:`Hyperplane`: -1 and +1, or any two labels, of which the second in sorted
+        For a hyperplane: -1 and +1, or any two labels, of which the second in sorted
         order is positive.
     sample_weight : array-like of shape (n_samples,), optional
         Weights >= 0.
@@ -204,13 +210,14 @@ def training_error(model: Any, X: Any, y: Any, *, sample_weight: Any = None) -> 
 
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
-    if isinstance(model, Hyperplane):
+    plane = plane_of(model)
+    if plane is not None:
         # The plane says how many columns there must be.
-        design = design_of(X, model.n_features)
+        design = design_of(X, plane.n_features)
         y = column_or_1d(y)
         assert_all_finite(y, input_name="y")
         require_classes(y)
-        return _on_plane(model, design, y, signs_of(y, design.n_samples), sample_weight)
+        return _on_plane(plane, design, y, signs_of(y, design.n_samples), sample_weight)
     check_is_fitted(model)
     y = column_or_1d(y)
     classes = getattr(model, "classes_", None)
