@@ -320,7 +320,7 @@ def test_votes_by_pairs_are_scores_of_classes() -> None:
 def test_bad_input() -> None:
     X = IRIS.data.to_numpy()
     model = SVC().fit(X, SPECIES)
-    with pytest.raises(ValueError, match="3 columns, but SVC was fitted to 4"):
+    with pytest.raises(ValueError, match="3 columns, but SVC takes 4"):
         View.of(model, X[:, :3])
     with pytest.raises(ValueError, match="table of rows and columns"):
         View.of(model, X[0])

@@ -27,7 +27,7 @@ from separatrix.plots.boundaries import (
     regions_of,
 )
 from separatrix.plots.display import Display, Looks
-from separatrix.plots.fitted import positive_numbers
+from separatrix.plots.fitted import as_model, positive_numbers
 from separatrix.plots.planar import Extent, along, box, compound, pixel_middles
 from separatrix.plots.points import (
     Panels,
@@ -151,7 +151,8 @@ class DecisionDisplay(Display):
         Parameters
         ----------
         model : object
-            A fitted classifier, of any library, also a pipeline.
+            A fitted classifier, of any library, also a pipeline; or a
+            :class:`~separatrix.Hyperplane` or a pair ``(w, b)``.
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             Sets what part of the plane is shown.
         y : array-like of shape (n_samples,), optional
@@ -186,6 +187,7 @@ class DecisionDisplay(Display):
             For data, labels, columns or choices that do not fit.
         """
         check_choice("shade", shade, ["class", "score", "probability", None])
+        model = as_model(model, y)
         view = View.of(model, X, features=features, at=at, classes=classes)
         if surface:
             shade = "probability"
@@ -480,7 +482,7 @@ class DecisionDisplay(Display):
         Parameters
         ----------
         model : object
-            Linear, of two classes.
+            Linear, of two classes; or a hyperplane.
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         scales : sequence of positive float, default=(0.5, 1, 2, 5)
@@ -499,7 +501,7 @@ class DecisionDisplay(Display):
         ValueError
             If a scale is not positive.
         """
-        view = View.of(model, X)
+        view = View.of(as_model(model, y), X)
         planes = view.planes()
         if planes is None or len(view.classes) != 2 or view.kind == "line":
             raise TypeError(

@@ -1,4 +1,7 @@
-"""What pictures ask of a fitted model and its rows: classes, targets, names, and R squared."""
+"""What pictures ask of a fitted model and its rows: classes, targets, names, and R squared.
+
+A hyperplane is drawn like the model that it is the hyperplane of, see :func:`as_model`.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,72 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from separatrix.data.labels import codes_of
 from separatrix.data.validation import validate
+from separatrix.geometry.hyperplane import Hyperplane, plane_of, sides_of
 from separatrix.plots.style import plain
 from separatrix.solvers.trace import Trace
 
 # Letters of a name along an axis.
 _LETTERS = 28
+
+
+class PlaneClassifier(ClassifierMixin, BaseEstimator):
+    """A hyperplane as a classifier: what displays ask of a fitted model.
+
+    Its rows have the slack that the hinge charges.  None are support vectors, for no fit chose the
+    plane.
+    """
+
+    loss = "hinge"
+
+    def __init__(self, plane: Hyperplane, classes: np.ndarray) -> None:
+        self.plane, self.classes_ = plane, classes
+        self.coef_, self.intercept_ = plane.w[None], np.array([plane.b])
+        self.n_features_in_ = plane.n_features
+        self.support_ = np.empty(0, dtype=np.int64)
+
+    def fit(self, X: Any, y: Any = None) -> PlaneClassifier:
+        """Leave the hyperplane as it is."""
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        return self.plane.decision(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        return np.asarray(self.classes_[(self.decision_function(X) > 0.0).astype(int)])
+
+
+# What messages call it.
+PlaneClassifier.__name__ = "Hyperplane"
+
+
+def as_model(model: Any, y: Any, *, numbers: bool = False) -> Any:
+    """A model as it is; a hyperplane or a pair ``(w, b)`` as a model that has been fitted.
+
+    Parameters
+    ----------
+    model : object
+    y : array-like or None
+        The labels that the sides of a hyperplane have; without any, -1 and +1.
+    numbers : bool, default=False
+        Whether a hyperplane predicts `y`, where these are numbers other than -1 and +1.
+    """
+    plane = plane_of(model)
+    if plane is None:
+        return model
+    targets = np.asarray(y)
+    if numbers and targets.dtype.kind in "biuf" and not np.all(np.abs(targets) == 1):
+        # Most pictures need none of what comes with it.
+        from sklearn.linear_model import LinearRegression
+
+        regressor = LinearRegression()
+        regressor.coef_, regressor.intercept_ = plane.w, plane.b
+        regressor.n_features_in_ = plane.n_features
+        return regressor
+    return PlaneClassifier(plane, np.array([-1, 1]) if y is None else sides_of(y))
 
 
 def last_step(model: Any) -> Any:

@@ -19,10 +19,12 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import (
+    as_model,
     axis_label,
     class_codes,
     labelled_rows,
     one_feature,
+    quietly,
     r2_text,
     r_squared,
     target_label,
@@ -213,7 +215,8 @@ class LeastSquaresDisplay(Display):
         model : estimator
             :class:`~separatrix.LinearRegression`, :class:`~separatrix.LeastSquaresClassifier` of
             two classes, scikit-learn's ``LinearRegression`` or ``Ridge``; with several features
-            any regressor.
+            any regressor.  Or a :class:`~separatrix.Hyperplane` or a pair ``(w, b)``, which is a
+            classifier where `y` has two names, or -1 and +1.
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Numbers, or the labels of a classifier.
@@ -236,16 +239,17 @@ class LeastSquaresDisplay(Display):
             For more than one target or more than two classes, or, with ``projection``, where the
             residual is not orthogonal to the fit.
         """
+        model = as_model(model, y, numbers=True)
         check_is_fitted(model)
         classes, codes, boundary = None, None, None
         if is_classifier(model):
             matrix, labels, names = labelled_rows(model, X, y)
             classes, codes = _two_classes(model, labels)
             numbers, y_name = np.where(codes == 1, 1.0, -1.0), "target"
-            fitted = model.decision_function(X)
+            fitted = quietly(model.decision_function, X)
         else:
             matrix, numbers, names = labelled_rows(model, X, y, regression=True)
-            fitted, y_name = model.predict(X), target_label(y)
+            fitted, y_name = quietly(model.predict, X), target_label(y)
         fitted = np.asarray(fitted, dtype=np.float64).reshape(numbers.shape)
         several = matrix.shape[1] > 1
         x, line = (fitted, (1.0, 0.0)) if several else (one_feature(matrix), _line_of(model))
@@ -518,7 +522,9 @@ def _triangle(model: Any, X: Any, y: Any, numbers: np.ndarray, fitted: np.ndarra
             "model was fitted to, without weights and without a penalty, unless columns are so far "
             "from zero that rounding destroys it."
         )
-    certificate: Any = getattr(model, "certificate_", None) or verify(model, X, y)
+    certificate: Any = getattr(model, "certificate_", None) or quietly(
+        lambda rows: verify(model, rows, y), X
+    )
     left = certificate.orthogonality
     left = certificate.relative_residual if left is None else left
     words = f"residual orthogonal to the columns: $|A^\\top r|\\,/\\,|A||r|$ = {left:.1e}"

@@ -22,7 +22,7 @@ from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.models.registry import stated
 from separatrix.plots.boundaries import extent_of, level_lines, points_of
 from separatrix.plots.display import Display, Looks
-from separatrix.plots.fitted import last_step, positive_numbers, take_rows
+from separatrix.plots.fitted import as_model, last_step, positive_numbers, take_rows
 from separatrix.plots.planar import Extent, along
 from separatrix.plots.points import (
     MANY,
@@ -152,7 +152,9 @@ class MarginDisplay(Display):
         model : object
             Fitted, of any library: ``LinearSVC``, ``SVC``, and any other with scores.  Only support
             vector machines have support vectors and slack; of logistic regression, whose rows all
-            count, and of the perceptron the lines where the score is -1 and +1 are drawn.
+            count, and of the perceptron the lines where the score is -1 and +1 are drawn.  Or a
+            :class:`~separatrix.Hyperplane` or a pair ``(w, b)``, with the slack that the hinge
+            charges at it.
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         features : two names or positions of columns, optional
@@ -261,6 +263,7 @@ class MarginDisplay(Display):
     @classmethod
     def _of(cls, model: Any, X: Any, y: Any, slack: bool = True, **chosen: Any) -> MarginDisplay:
         """The rows and what a model says of them; the lines come with the extent."""
+        model = as_model(model, y)
         labels = _require_two_classes(model, y, chosen.get("classes"))
         view = View.of(model, X, **chosen)
         model = getattr(model, "best_estimator_", model)
@@ -583,14 +586,14 @@ def _support(model: Any, X: Any, margins: np.ndarray) -> np.ndarray:
     """Support vectors: those the model names, if the rows are those of its fit."""
     near = margins <= 1.0 + _ON
     support = getattr(model, "support_", None)
-    if support is None or not len(support) or int(np.max(support)) >= len(margins):
+    if support is None or int(np.max(support, initial=-1)) >= len(margins):
         return near
     vectors = getattr(model, "support_vectors_", None)
     if vectors is not None and not sp.issparse(X) and not sp.issparse(vectors) and len(vectors):
         rows = np.asarray(take_rows(X, support))
         if rows.shape != vectors.shape or not np.array_equal(rows, vectors):
             return near
-    elif float(margins[support].max()) > 1.0 + 1e2 * _ON:
+    elif float(margins[support].max(initial=-np.inf)) > 1.0 + 1e2 * _ON:
         return near
     out = np.zeros(len(margins), dtype=bool)
     out[support] = True

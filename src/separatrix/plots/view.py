@@ -167,7 +167,7 @@ class View:
         expected = getattr(model, "n_features_in_", len(names))
         if len(names) != expected:
             raise ValueError(
-                f"X has {len(names)} columns, but {type(model).__name__} was fitted to {expected}."
+                f"X has {len(names)} columns, but {type(model).__name__} takes {expected}."
             )
         common: dict[str, Any] = {"classes": chosen, "frame": frame, "sparse": sp.issparse(X)}
         positions = None if features is None else two_columns(features, names)
