@@ -6,6 +6,7 @@ import itertools
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -20,11 +21,11 @@ from separatrix.data.validation import check_choice
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.boundaries import (
     borders,
-    conics,
     difference,
     extent_of,
     points_of,
     regions_of,
+    surfaces_of,
 )
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import positive_numbers
@@ -216,16 +217,16 @@ class DecisionDisplay(Display):
         image: np.ndarray | None = None
         contours: dict[float, list[np.ndarray]] = {}
         regions, grid = regions_of(view.scores, planes, extent)
-        if planes is not None:
-            boundary = borders(planes, extent)
-            if shade == "score":
-                image = _linear_image(*planes, extent)
-                image = image[..., 1] - image[..., 0] if k == 2 else image
-        elif grid is not None:
-            exact = conics(view, extent)
-            # The last class has no outline that is not another one's.
-            boundary = _outlines(grid, k - 1) if exact is None else exact
-            image = grid.values if shade == "score" else None
+        exact = surfaces_of(view)
+        if exact is not None:
+            scores = view.scores if planes is None else partial(_linear, *planes)
+            boundary = list(itertools.chain(*borders(scores, exact, extent).values()))
+        else:
+            assert grid is not None
+            boundary = grid.borders()
+        if shade == "score":
+            image = _linear_image(*planes, extent) if grid is None else grid.values
+            image = image[..., 1] - image[..., 0] if grid is None and k == 2 else image
         if shade == "probability":
             image, contours = _probabilities(view, extent)
         return cls(
@@ -246,7 +247,7 @@ class DecisionDisplay(Display):
         if planes is not None and k == 2:
             lines = curves_in(difference(planes), flat)
         else:
-            lines = _outlines(Field(view.scores, flat, halvings=3), k)
+            lines = Field(view.scores, flat, halvings=3).borders()
         cuts: list[float] = []
         for place in sorted(float(line[0, 0]) for line in lines):
             # Two classes' outlines have the same end.
@@ -518,7 +519,7 @@ class DecisionDisplay(Display):
         if norm == 0.0:
             raise ValueError("The weights are all zero, so there is no boundary and no steepness.")
         axes = axes_row(ax, 2 * len(factors), columns=len(factors), panel=(2.5, 2.4))
-        boundary, score = borders(planes, extent), _linear_image(w, b, extent)
+        boundary, score = curves_in(difference(planes), extent), _linear_image(w, b, extent)
         out = []
         for i, (factor, upper, lower) in enumerate(zip(factors, *np.split(axes, 2), strict=True)):
             display = cls(
@@ -571,16 +572,14 @@ class DecisionDisplay(Display):
 # --- parts of it ---------------------------------------------------------------------------------
 
 
-def _outlines(grid: Field, k: int) -> list[np.ndarray]:
-    """The boundaries of the first k regions of a field; of one score its zero set."""
-    regions = [None] if grid.values.ndim == 2 else range(k)
-    return [line for i in regions for line in grid.lines(k=i)]
+def _linear(coef: np.ndarray, intercept: Any, points: np.ndarray) -> np.ndarray:
+    return np.asarray(points @ coef.T + intercept)
 
 
 def _linear_image(coef: np.ndarray, intercept: Any, extent: Extent) -> np.ndarray:
     """One linear score, or several, in every pixel of a shading."""
-    scores = pixel_middles(extent, _PIXELS, _PIXELS) @ coef.T + intercept
-    return np.asarray(scores.reshape(_PIXELS, _PIXELS, *scores.shape[1:]))
+    scores = _linear(coef, intercept, pixel_middles(extent, _PIXELS, _PIXELS))
+    return scores.reshape(_PIXELS, _PIXELS, *scores.shape[1:])
 
 
 def _parallels(plane: Hyperplane, factor: float, extent: Extent) -> dict[float, list[np.ndarray]]:

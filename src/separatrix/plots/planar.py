@@ -160,7 +160,7 @@ def compound(polygons: list[list[np.ndarray]]) -> Path:
 
 
 def where_positive(
-    line: np.ndarray, function: Callable[[np.ndarray], np.ndarray], pieces: int = 64
+    line: np.ndarray, function: Callable[[np.ndarray], np.ndarray], pieces: int = 200
 ) -> list[np.ndarray]:
     """The parts of a polyline on which a function is not negative, cut by bisection.
 
@@ -169,7 +169,7 @@ def where_positive(
     line : ndarray of shape (m, 2)
     function : callable
         Of points of shape (k, 2) to values of shape (k,).
-    pieces : int, default=64
+    pieces : int, default=200
         Into which the line is cut at least: the function changes its sign once in each.
 
     Returns
@@ -182,6 +182,8 @@ def where_positive(
         [(a + np.outer(steps, b - a)) for a, b in itertools.pairwise(line)] + [line[-1:]]
     )
     keep = function(dense) >= 0.0
+    if keep.all():
+        return [line]
     cuts = np.flatnonzero(keep[1:] != keep[:-1])
     a, b = dense[cuts], dense[cuts + 1]
     for _ in range(40 if len(cuts) else 0):

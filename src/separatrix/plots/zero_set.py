@@ -22,11 +22,10 @@ _SHARP = 2e-5
 _STEPS = 14
 
 Function = Callable[[np.ndarray], np.ndarray]
+Surface = Hyperplane | Quadric
 
 
-def curves_in(
-    surface: Hyperplane | Quadric, extent: Sequence[float], level: float = 0.0
-) -> list[np.ndarray]:
+def curves_in(surface: Surface, extent: Sequence[float], level: float = 0.0) -> list[np.ndarray]:
     """Where the decision of a line or a conic has a value, within an extent, as polylines."""
     lower, upper = [extent[0], extent[2]], [extent[1], extent[3]]
     if isinstance(surface, Quadric):
@@ -42,7 +41,7 @@ def level_sets(
     function: Function,
     levels: Sequence[float],
     extent: Sequence[float],
-    surface: Hyperplane | Quadric | None = None,
+    surface: Surface | None = None,
     **grid: Any,
 ) -> list[list[np.ndarray]]:
     """Where a function of the plane has some values: exactly, where it is that of a surface.
@@ -252,6 +251,12 @@ class Field:
             return np.asarray(values[..., k] - others)
 
         return lead
+
+    def borders(self) -> list[np.ndarray]:
+        """The boundaries between the regions, as lines."""
+        # The last class has no outline that is not another one's.
+        several = range(self.values.shape[2] - 1) if self.values.ndim == 3 else [None]
+        return [line for k in several for line in self.lines(k=k)]
 
     def lines(self, level: float = 0.0, k: int | None = None) -> list[np.ndarray]:
         """The level set; with ``k`` the outline of the region of class ``k``.
