@@ -38,6 +38,7 @@ from separatrix.plots.points import (
     marker_size,
     one_axes,
     padded,
+    place_text,
     scatter_classes,
     write_legend,
     write_note,
@@ -53,8 +54,8 @@ _LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 # Pixels of a shading, a side; and of a surface.
 _PIXELS = 200
 _MESH = 48
-# Contours nearer to another one, as a share of the axes, get no label: it could belong to either.
-_APART = 0.03
+# Contours that are shorter than this share of the axes get no label.
+_SHORT = 0.05
 # How much of a class's colour is in its region, and at most in a shading, so that points stand out.
 _TINT = 0.17
 _FULL = 0.36
@@ -305,7 +306,8 @@ class DecisionDisplay(Display):
             self._plot_image(ax, colours, self.image)
         self.boundary_: Any = draw_lines(ax, self.boundary, 1.8, zorder=2.6, capstyle="butt")
         if self.contours:
-            self._plot_contours(ax)
+            lines = itertools.chain(*self.contours.values())
+            self.contours_ = draw_lines(ax, lines, 0.8, zorder=2.4, alpha=0.75)
         self.points_ = []
         if self.points is not None and self.codes is not None:
             placed = self._placed(self.points, self.codes)
@@ -314,6 +316,8 @@ class DecisionDisplay(Display):
         ax.set_xlabel(self.view.xlabel)
         if self.view.kind != "line":
             ax.set_ylabel(self.view.ylabel)
+        if self.contours:
+            self._label_contours(ax)
         handles: list[Any] = list(self.points_)
         if not handles and self.shade is not None:
             looks: Looks = {"alpha": 0.5, "lw": 0}
@@ -370,27 +374,20 @@ class DecisionDisplay(Display):
                 drawn.set_clip_path(compound(polygons), transform=ax.transData)
                 self.image_.append(drawn)
 
-    def _plot_contours(self, ax: Axes) -> None:
-        lines = itertools.chain(*self.contours.values())
-        self.contours_ = draw_lines(ax, lines, 0.8, zorder=2.4, alpha=0.75)
+    def _label_contours(self, ax: Axes) -> None:
         left, right, bottom, top = self.extent
-        origin, size = np.array([left, bottom]), np.array([right - left, top - bottom])
-        looks: Looks = {"fontsize": "x-small", "color": ink(), "zorder": 4.0}
-        looks |= {"ha": "center", "va": "center"}
+        size = np.array([right - left, top - bottom])
         sheet = {"facecolor": paper(), "alpha": 0.8, "linewidth": 0.0, "pad": 1.0}
-        self.labels_ = []
-        taken: list[np.ndarray] = []
-        every = {**self.contours, 0.5: self.contours.get(0.5, self.boundary)}
-        nowhere, shares = np.full((1, 2), np.inf), np.linspace(0.0, 1.0, 400)
-        for level, drawn in every.items():
-            place = _label_place(drawn, origin, size, taken)
-            if place is None:
+        looks: Looks = {"fontsize": "x-small", "zorder": 4.0, "bbox": sheet}
+        for level, lines in {0.5: self.boundary, **self.contours}.items():
+            longest = max(lines, key=len, default=np.zeros((1, 2)))
+            if np.ptp(longest / size, axis=0).max() < _SHORT:
                 continue
-            others = [x for other, group in every.items() if other != level for x in group]
-            near = np.concatenate([nowhere, *(along(x, shares, size) for x in others)])
-            if np.linalg.norm((place - near) / size, axis=1).min() >= _APART:
-                taken.append((place - origin) / size)
-                self.labels_.append(ax.text(place[0], place[1], f"{level:g}", bbox=sheet, **looks))
+            places = along(longest, np.linspace(0.06, 0.94, 45), size)
+            # Among equals the one nearest to the bottom, where the eye looks for a scale.
+            places = places[np.argsort(places[:, 1], kind="stable")]
+            # It is on its own line, and could belong to any other that it covers.
+            place_text(ax, f"{level:g}", places, ways=[(0, 0)], gap=0.0, most=1, **looks)
 
     def _plot_curve(self, ax: Axes, colours: list[str]) -> None:
         if self.shade is not None:
@@ -626,22 +623,3 @@ def _strength(values: np.ndarray, shade: str | None) -> np.ndarray:
     # Scores have no largest value; a few in a corner would leave the rest pale.
     size = float(np.median(np.abs(values))) or 1.0
     return np.asarray(values / (size + np.abs(values)))
-
-
-def _label_place(
-    lines: list[np.ndarray], origin: np.ndarray, size: np.ndarray, taken: list[np.ndarray]
-) -> np.ndarray | None:
-    """A point of a contour well inside the axes, far from the labels that are there."""
-    lengths = [float(np.linalg.norm(np.diff(line, axis=0) / size, axis=1).sum()) for line in lines]
-    if max(lengths, default=0.0) < 0.05:
-        return None
-    places = along(lines[int(np.argmax(lengths))], np.linspace(0.06, 0.94, 45), size)
-    unit = (places - origin) / size
-    worth = np.minimum(np.minimum(unit, 1.0 - unit).min(axis=1), 0.06) * 4.0
-    if taken:
-        gaps = np.linalg.norm(unit[:, None] - np.array(taken), axis=2).min(axis=1)
-        if gaps.max() < 0.05:
-            return None
-        worth = worth + np.minimum(gaps, 0.15)
-    # Among equals the one nearest to the bottom, where the eye looks for a scale.
-    return np.asarray(places[int(np.argmax(worth - 0.05 * unit[:, 1]))])
