@@ -17,7 +17,6 @@ from sklearn.linear_model import Perceptron as Other
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
-import separatrix.plots.perceptron as module
 from pictures import bare, compared
 from separatrix import (
     LinearSVC,
@@ -343,6 +342,16 @@ def test_animation_repeats_and_holds_its_last_picture(four, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["run.gif"]
 
 
+def test_gifs_hold_every_step_and_nothing_else(four, tmp_path):
+    display = PerceptronDisplay.from_estimator(four, *FOUR, updates=[1])
+    path = display.save_gif(tmp_path / "steps.gif", dpi=30)
+    with Image.open(path) as image:
+        assert image.n_frames == display.n_frames == 9
+    with pytest.raises(ValueError, match=r"'steps.png' must end in .gif\.$"):
+        display.save_gif(tmp_path / "steps.png")
+    assert [p.name for p in tmp_path.iterdir()] == ["steps.gif"]
+
+
 def test_frames_are_numbered(four, tmp_path):
     display = PerceptronDisplay.from_estimator(four, *FOUR, updates=[1])
     paths = display.save(str(tmp_path / "frames.png"), dpi=40, updates=[2, 5, 9])
@@ -387,7 +396,7 @@ def test_video_where_there_is_an_encoder(four, tmp_path, monkeypatch):
     monkeypatch.setattr(FFMpegWriter, "isAvailable", classmethod(lambda cls: True))
     with plt.rc_context({"animation.ffmpeg_path": str(encoder)}):
         (path,) = display.save(tmp_path / "run.mp4", fps=1, dpi=40, updates=[2, 9])
-    width, height = (2 * round(v * 40 / 2) for v in module._FRAME)
+    width, height = (2 * round(v * 40 / 2) for v in display.frame_size)
     # Two updates, and the last twice more.
     assert int(path.read_text()) == 4 * width * height * 4
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from separatrix.geometry.discriminant import Discriminant, Quadric
+from separatrix.geometry.discriminant import Discriminant
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.fitted import class_codes
 from separatrix.plots.planar import Extent, half_plane_cells, where_positive
 from separatrix.plots.view import View
-from separatrix.plots.zero_set import Field, Function, curves_in, level_sets
+from separatrix.plots.zero_set import Field, Function, Surface, curves_in, level_sets
 
 Planes = tuple[np.ndarray, np.ndarray]
 
@@ -70,6 +70,22 @@ def plot_plane(ax: Axes, plane: Hyperplane, low: Any, high: Any, **looks: Any) -
     ]
 
 
+def surfaces_of(view: View) -> dict[tuple[int, int], Surface] | None:
+    """The exact surfaces between each two classes in the picture, positive for the second one.
+
+    None where they are neither lines nor conics.
+    """
+    planes, found, labels = view.planes(), _discriminant(view), view.classes
+    if planes is None and found is None:
+        return None
+    return {
+        (i, j): view.restrict(found.boundary(labels[j], labels[i]))
+        if planes is None and found is not None
+        else difference(planes, j, i)  # type: ignore[arg-type]
+        for i, j in itertools.combinations(range(len(labels)), 2)
+    }
+
+
 def level_lines(view: View, levels: Sequence[float], extent: Extent) -> list[list[np.ndarray]]:
     """Where the score of two classes has some values: exactly, for lines and conics.
 
@@ -84,31 +100,43 @@ def level_lines(view: View, levels: Sequence[float], extent: Extent) -> list[lis
     list of list of ndarray of shape (k, 2)
         Polylines, by level.
     """
-    planes, found = view.planes(), _discriminant(view)
-    surface: Hyperplane | Quadric | None = None
-    if planes is not None:
-        surface = difference(planes)
-    elif found is not None and len(view.classes) == 2:
-        surface = view.restrict(found.boundary(view.classes[1], view.classes[0]))
-    return level_sets(view.scores, levels, extent, surface)
+    surfaces = surfaces_of(view) if len(view.classes) == 2 else None
+    return level_sets(view.scores, levels, extent, surfaces and surfaces[0, 1])
 
 
-def borders(planes: Planes, extent: Extent) -> list[np.ndarray]:
-    """Segments on which two linear scores are equal and no third is larger."""
-    coef, intercept = planes
-    out = []
-    for i, j in itertools.combinations(range(len(coef)), 2):
-        for ends in curves_in(difference(planes, i, j), extent):
-            # How far ahead of every third score the two are at either end.
-            lead = ends @ (coef[i] - np.delete(coef, [i, j], axis=0)).T
-            start, stop = lead + intercept[i] - np.delete(intercept, [i, j])
-            crossed = (start < 0.0) != (stop < 0.0)
-            at = start[crossed] / (start - stop)[crossed]
-            late = start[crossed] < 0.0
-            first, last = at[late].max(initial=0.0), at[~late].min(initial=1.0)
-            if first < last and np.all(np.maximum(start, stop) > 0.0):
-                out.append(ends[0] + np.outer([first, last], ends[1] - ends[0]))
-    return out
+def borders(
+    scores: Function,
+    surfaces: Mapping[tuple[int, int], Surface],
+    extent: Extent,
+    *,
+    hidden: bool = False,
+) -> dict[tuple[int, int], list[np.ndarray]]:
+    """Where two classes have equal scores and no third one a larger, by pairs.
+
+    Parameters
+    ----------
+    scores : callable
+        Of points of shape (n, 2) to scores of shape (n, K), or (n,) for two classes.
+    surfaces : dict
+        By positions of two classes, where their scores are equal.
+    extent : (float, float, float, float)
+    hidden : bool, default=False
+        Those parts instead on which a third one is larger.
+    """
+    found: dict[tuple[int, int], list[np.ndarray]] = {}
+    for (i, j), surface in surfaces.items():
+
+        def lead(points: np.ndarray, i: int = i, j: int = j) -> np.ndarray:
+            values = scores(points)
+            if values.ndim == 1:
+                return np.full(len(points), -np.inf if hidden else np.inf)
+            third = np.delete(values, [i, j], axis=1).max(axis=1, initial=-np.inf)
+            ahead = np.maximum(values[:, i], values[:, j]) - third
+            return -ahead if hidden else ahead
+
+        curves = curves_in(surface, extent)
+        found[i, j] = [part for curve in curves for part in where_positive(curve, lead)]
+    return found
 
 
 def regions_of(
@@ -139,30 +167,6 @@ def regions_of(
     if several:
         return [field.regions(k=k) for k in range(field.values.shape[2])], field
     return [field.regions(-np.inf, 0.0), field.regions(0.0, np.inf)], field
-
-
-def lead_of(scores: Function, i: int, j: int) -> Function:
-    """Return the lead of the better one of two scores over every other one."""
-
-    def lead(points: np.ndarray) -> np.ndarray:
-        found = scores(points)
-        third = np.delete(found, [i, j], axis=1).max(axis=1, initial=-np.inf)
-        return np.asarray(np.maximum(found[:, i], found[:, j]) - third)
-
-    return lead
-
-
-def conics(view: View, extent: Extent) -> list[np.ndarray] | None:
-    """Exact boundaries of quadratic discriminants, each where no third class is larger."""
-    found, out = _discriminant(view), []
-    if found is None:
-        return None
-    for i, j in itertools.combinations(range(len(view.classes)), 2):
-        surface = view.restrict(found.boundary(view.classes[i], view.classes[j]))
-        for line in curves_in(surface, extent):
-            several = len(view.classes) > 2
-            out += where_positive(line, lead_of(view.scores, i, j)) if several else [line]
-    return out
 
 
 def _discriminant(view: View) -> Discriminant | None:

@@ -16,7 +16,14 @@ from separatrix.certificate import Certificate, ResidualCertificate
 from separatrix.data.validation import check_choice, check_number
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import last_step, traces_of
-from separatrix.plots.points import axes_row, legend_below, one_axes, write_beside, write_title
+from separatrix.plots.points import (
+    axes_row,
+    legend_below,
+    one_axes,
+    place_text,
+    write_beside,
+    write_title,
+)
 from separatrix.plots.style import class_colours, class_markers, ink, line_dashes, muted, plain
 from separatrix.solvers.trace import Trace
 
@@ -354,9 +361,7 @@ class CertificateDisplay(Display):
         highest = np.nanmax(_finite(curve.primal), initial=-np.inf)
         if highest > high or np.nanmin(_finite(curve.dual), initial=np.inf) < low:
             notes.append("larger values are cut off")
-        # Where the objective, which falls, or else the bound, which rises, is not.
-        falls = bool(np.isfinite(curve.primal[0]))
-        _note(ax, notes, "right", "top" if falls else "bottom")
+        _note(ax, notes)
 
     def _draw_parts(self, ax: Axes, what: str) -> None:
         width = 1.6 if len(self.curves) <= _NAMED else 0.9
@@ -412,8 +417,7 @@ class CertificateDisplay(Display):
         ax.set_ylabel("certified relative gap")
         if several and named:
             ax.legend(loc="best", ncols=1 if len(self.curves) <= 5 else 2)
-        where = ("left", "bottom") if several else ("right", "top")
-        _note(ax, _missing(values, self.curves), *where)
+        _note(ax, _missing(values, self.curves))
 
     def _draw_support(self, ax: Axes, what: str) -> None:
         curve = self.curves[0]
@@ -439,7 +443,7 @@ class CertificateDisplay(Display):
             legend_below(self.figure_, self.gap_, min(3, len(self.gap_)))
         else:
             ax.legend(loc="best", fontsize="x-small")
-        _note(ax, _missing(values, self.curves), "left", "bottom")
+        _note(ax, _missing(values, self.curves))
 
 
 def _traces_of(model: Any) -> tuple[tuple[Trace, ...], Certificate]:
@@ -585,8 +589,8 @@ def _missing(values: Sequence[np.ndarray], curves: Sequence[Curve]) -> list[str]
     return ["no bound yet" + (f": {', '.join(never[:4])}" if len(curves) > 1 else "")]
 
 
-def _note(ax: Axes, lines: Sequence[str], right: str, top: str) -> None:
-    x, y = 0.99 if right == "right" else 0.01, 0.98 if top == "top" else 0.03
-    looks: Looks = {"ha": right, "va": top, "fontsize": "small", "color": muted()}
+def _note(ax: Axes, lines: Sequence[str]) -> None:
+    corners, ways = [(1, 1), (1, 0), (0, 0), (0, 1)], [(-1, -1), (-1, 1), (1, 1), (1, -1)]
+    looks: Looks = {"xycoords": "axes fraction", "color": muted()}
     if lines:
-        ax.text(x, y, "\n".join(lines), transform=ax.transAxes, **looks)
+        place_text(ax, "\n".join(lines), corners, ways=ways, gap=4.0, **looks)

@@ -6,6 +6,7 @@ import itertools
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -20,11 +21,11 @@ from separatrix.data.validation import check_choice
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.boundaries import (
     borders,
-    conics,
     difference,
     extent_of,
     points_of,
     regions_of,
+    surfaces_of,
 )
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import as_model, positive_numbers
@@ -37,6 +38,7 @@ from separatrix.plots.points import (
     marker_size,
     one_axes,
     padded,
+    place_text,
     scatter_classes,
     write_legend,
     write_note,
@@ -52,8 +54,8 @@ _LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 # Pixels of a shading, a side; and of a surface.
 _PIXELS = 200
 _MESH = 48
-# Contours nearer to another one, as a share of the axes, get no label: it could belong to either.
-_APART = 0.03
+# Contours that are shorter than this share of the axes get no label.
+_SHORT = 0.05
 # How much of a class's colour is in its region, and at most in a shading, so that points stand out.
 _TINT = 0.17
 _FULL = 0.36
@@ -218,16 +220,16 @@ class DecisionDisplay(Display):
         image: np.ndarray | None = None
         contours: dict[float, list[np.ndarray]] = {}
         regions, grid = regions_of(view.scores, planes, extent)
-        if planes is not None:
-            boundary = borders(planes, extent)
-            if shade == "score":
-                image = _linear_image(*planes, extent)
-                image = image[..., 1] - image[..., 0] if k == 2 else image
-        elif grid is not None:
-            exact = conics(view, extent)
-            # The last class has no outline that is not another one's.
-            boundary = _outlines(grid, k - 1) if exact is None else exact
-            image = grid.values if shade == "score" else None
+        exact = surfaces_of(view)
+        if exact is not None:
+            scores = view.scores if planes is None else partial(_linear, *planes)
+            boundary = list(itertools.chain(*borders(scores, exact, extent).values()))
+        else:
+            assert grid is not None
+            boundary = grid.borders()
+        if shade == "score":
+            image = _linear_image(*planes, extent) if grid is None else grid.values
+            image = image[..., 1] - image[..., 0] if grid is None and k == 2 else image
         if shade == "probability":
             image, contours = _probabilities(view, extent)
         return cls(
@@ -248,7 +250,7 @@ class DecisionDisplay(Display):
         if planes is not None and k == 2:
             lines = curves_in(difference(planes), flat)
         else:
-            lines = _outlines(Field(view.scores, flat, halvings=3), k)
+            lines = Field(view.scores, flat, halvings=3).borders()
         cuts: list[float] = []
         for place in sorted(float(line[0, 0]) for line in lines):
             # Two classes' outlines have the same end.
@@ -306,7 +308,8 @@ class DecisionDisplay(Display):
             self._plot_image(ax, colours, self.image)
         self.boundary_: Any = draw_lines(ax, self.boundary, 1.8, zorder=2.6, capstyle="butt")
         if self.contours:
-            self._plot_contours(ax)
+            lines = itertools.chain(*self.contours.values())
+            self.contours_ = draw_lines(ax, lines, 0.8, zorder=2.4, alpha=0.75)
         self.points_ = []
         if self.points is not None and self.codes is not None:
             placed = self._placed(self.points, self.codes)
@@ -315,6 +318,8 @@ class DecisionDisplay(Display):
         ax.set_xlabel(self.view.xlabel)
         if self.view.kind != "line":
             ax.set_ylabel(self.view.ylabel)
+        if self.contours:
+            self._label_contours(ax)
         handles: list[Any] = list(self.points_)
         if not handles and self.shade is not None:
             looks: Looks = {"alpha": 0.5, "lw": 0}
@@ -371,27 +376,20 @@ class DecisionDisplay(Display):
                 drawn.set_clip_path(compound(polygons), transform=ax.transData)
                 self.image_.append(drawn)
 
-    def _plot_contours(self, ax: Axes) -> None:
-        lines = itertools.chain(*self.contours.values())
-        self.contours_ = draw_lines(ax, lines, 0.8, zorder=2.4, alpha=0.75)
+    def _label_contours(self, ax: Axes) -> None:
         left, right, bottom, top = self.extent
-        origin, size = np.array([left, bottom]), np.array([right - left, top - bottom])
-        looks: Looks = {"fontsize": "x-small", "color": ink(), "zorder": 4.0}
-        looks |= {"ha": "center", "va": "center"}
+        size = np.array([right - left, top - bottom])
         sheet = {"facecolor": paper(), "alpha": 0.8, "linewidth": 0.0, "pad": 1.0}
-        self.labels_ = []
-        taken: list[np.ndarray] = []
-        every = {**self.contours, 0.5: self.contours.get(0.5, self.boundary)}
-        nowhere, shares = np.full((1, 2), np.inf), np.linspace(0.0, 1.0, 400)
-        for level, drawn in every.items():
-            place = _label_place(drawn, origin, size, taken)
-            if place is None:
+        looks: Looks = {"fontsize": "x-small", "zorder": 4.0, "bbox": sheet}
+        for level, lines in {0.5: self.boundary, **self.contours}.items():
+            longest = max(lines, key=len, default=np.zeros((1, 2)))
+            if np.ptp(longest / size, axis=0).max() < _SHORT:
                 continue
-            others = [x for other, group in every.items() if other != level for x in group]
-            near = np.concatenate([nowhere, *(along(x, shares, size) for x in others)])
-            if np.linalg.norm((place - near) / size, axis=1).min() >= _APART:
-                taken.append((place - origin) / size)
-                self.labels_.append(ax.text(place[0], place[1], f"{level:g}", bbox=sheet, **looks))
+            places = along(longest, np.linspace(0.06, 0.94, 45), size)
+            # Among equals the one nearest to the bottom, where the eye looks for a scale.
+            places = places[np.argsort(places[:, 1], kind="stable")]
+            # It is on its own line, and could belong to any other that it covers.
+            place_text(ax, f"{level:g}", places, ways=[(0, 0)], gap=0.0, most=1, **looks)
 
     def _plot_curve(self, ax: Axes, colours: list[str]) -> None:
         if self.shade is not None:
@@ -520,7 +518,7 @@ class DecisionDisplay(Display):
         if norm == 0.0:
             raise ValueError("The weights are all zero, so there is no boundary and no steepness.")
         axes = axes_row(ax, 2 * len(factors), columns=len(factors), panel=(2.5, 2.4))
-        boundary, score = borders(planes, extent), _linear_image(w, b, extent)
+        boundary, score = curves_in(difference(planes), extent), _linear_image(w, b, extent)
         out = []
         for i, (factor, upper, lower) in enumerate(zip(factors, *np.split(axes, 2), strict=True)):
             display = cls(
@@ -573,16 +571,14 @@ class DecisionDisplay(Display):
 # --- parts of it ---------------------------------------------------------------------------------
 
 
-def _outlines(grid: Field, k: int) -> list[np.ndarray]:
-    """The boundaries of the first k regions of a field; of one score its zero set."""
-    regions = [None] if grid.values.ndim == 2 else range(k)
-    return [line for i in regions for line in grid.lines(k=i)]
+def _linear(coef: np.ndarray, intercept: Any, points: np.ndarray) -> np.ndarray:
+    return np.asarray(points @ coef.T + intercept)
 
 
 def _linear_image(coef: np.ndarray, intercept: Any, extent: Extent) -> np.ndarray:
     """One linear score, or several, in every pixel of a shading."""
-    scores = pixel_middles(extent, _PIXELS, _PIXELS) @ coef.T + intercept
-    return np.asarray(scores.reshape(_PIXELS, _PIXELS, *scores.shape[1:]))
+    scores = _linear(coef, intercept, pixel_middles(extent, _PIXELS, _PIXELS))
+    return scores.reshape(_PIXELS, _PIXELS, *scores.shape[1:])
 
 
 def _parallels(plane: Hyperplane, factor: float, extent: Extent) -> dict[float, list[np.ndarray]]:
@@ -629,22 +625,3 @@ def _strength(values: np.ndarray, shade: str | None) -> np.ndarray:
     # Scores have no largest value; a few in a corner would leave the rest pale.
     size = float(np.median(np.abs(values))) or 1.0
     return np.asarray(values / (size + np.abs(values)))
-
-
-def _label_place(
-    lines: list[np.ndarray], origin: np.ndarray, size: np.ndarray, taken: list[np.ndarray]
-) -> np.ndarray | None:
-    """A point of a contour well inside the axes, far from the labels that are there."""
-    lengths = [float(np.linalg.norm(np.diff(line, axis=0) / size, axis=1).sum()) for line in lines]
-    if max(lengths, default=0.0) < 0.05:
-        return None
-    places = along(lines[int(np.argmax(lengths))], np.linspace(0.06, 0.94, 45), size)
-    unit = (places - origin) / size
-    worth = np.minimum(np.minimum(unit, 1.0 - unit).min(axis=1), 0.06) * 4.0
-    if taken:
-        gaps = np.linalg.norm(unit[:, None] - np.array(taken), axis=2).min(axis=1)
-        if gaps.max() < 0.05:
-            return None
-        worth = worth + np.minimum(gaps, 0.15)
-    # Among equals the one nearest to the bottom, where the eye looks for a scale.
-    return np.asarray(places[int(np.argmax(worth - 0.05 * unit[:, 1]))])

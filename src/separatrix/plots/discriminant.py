@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from separatrix.data.validation import check_number, validate
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.plots.boundaries import lead_of, regions_of
+from separatrix.plots.boundaries import borders, regions_of
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import (
     class_codes,
@@ -32,7 +32,7 @@ from separatrix.plots.fitted import (
     two_columns,
     two_labels,
 )
-from separatrix.plots.planar import Extent, span_of, where_positive
+from separatrix.plots.planar import Extent, span_of
 from separatrix.plots.points import (
     fill_regions,
     one_axes,
@@ -42,14 +42,11 @@ from separatrix.plots.points import (
     write_note,
 )
 from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain
-from separatrix.plots.zero_set import curves_in
 
 __all__ = ["DiscriminantDisplay"]
 
 # A side of the coarse grid that regions are sought on: some are slender.
 _CELLS = 64
-# Pieces that a boundary is looked at in.
-_PIECES = 400
 # Up to so many classes whole boundaries are drawn, faint, where a third class wins.
 _WHOLE = 3
 
@@ -270,8 +267,7 @@ class DiscriminantDisplay(Display):
             self.points_ = scatter_classes(*own, zorder=1.5, **crowd)
         for j, colour in enumerate(colours):
             self.ellipses_.append([ax.add_patch(self._ellipse(j, m, colour)) for m in self.mass])
-        for pair in itertools.combinations(self.classes, 2):
-            self._plot_boundary(ax, pair, extent)
+        self._plot_borders(ax, extent)
         edge: Looks = {"edgecolors": ink(), "linewidths": 1.5, "zorder": 5}
         for (x, y), look in zip(self.means, class_looks(len(colours)), strict=True):
             self.means_.append(ax.scatter(x, y, s=95, **{**look, **edge}))
@@ -307,21 +303,27 @@ class DiscriminantDisplay(Display):
         low, high, span = span_of(np.vstack([self.means - reach, self.means + reach, points]))
         return low - 0.05 * span, high + 0.05 * span
 
-    def _plot_boundary(self, ax: Axes, pair: tuple[Any, Any], extent: Extent) -> None:
+    def _plot_borders(self, ax: Axes, extent: Extent) -> None:
         """Where two classes are equal: a border, and faint where a third class wins."""
-        boundary = self.discriminant.boundary(*pair)
-        i, j = (self.classes.index(label) for label in pair)
-
-        lead = lead_of(self.discriminant.decision, i, j)
+        known, scores = self.classes, self.discriminant.decision
+        surfaces = {
+            (i, j): self.discriminant.boundary(known[i], known[j])
+            for i, j in itertools.combinations(range(len(known)), 2)
+        }
         border: Looks = {"color": ink(), "lw": 1.8, "zorder": 3}
         faint: Looks = {"color": muted(), "lw": 0.9, "ls": (0, (5, 3)), "alpha": 0.8, "zorder": 1.8}
-        drawn: list[tuple[Any, Looks, Any]] = [(self.borders_, border, lead)]
-        if pair in self.pairs:
-            drawn.append((self.faint_, faint, lambda at: -lead(at)))
-        for curve in curves_in(boundary, extent):
-            for kept, looks, function in drawn:
-                for piece in where_positive(curve, function, _PIECES):
-                    kept.setdefault(pair, []).extend(ax.plot(*piece.T, **looks))
+        whole = {
+            key: v for key, v in surfaces.items() if tuple(known[i] for i in key) in self.pairs
+        }
+        parts = borders(scores, surfaces, extent), borders(scores, whole, extent, hidden=True)
+        for kept, lines, looks in zip(
+            (self.borders_, self.faint_), parts, (border, faint), strict=True
+        ):
+            for (i, j), pieces in lines.items():
+                if pieces:
+                    kept[known[i], known[j]] = [
+                        line for piece in pieces for line in ax.plot(*piece.T, **looks)
+                    ]
 
     # --- one coordinate -----------------------------------------------------------------------
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+from collections.abc import Sequence
+from copy import copy
+from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.animation import FFMpegWriter, PillowWriter
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from separatrix.data.validation import check_number
 from separatrix.plots.points import figure_of
 
-__all__ = ["Display", "Looks"]
+__all__ = ["Animated", "Display", "Looks", "spread_steps"]
 
 # How an artist looks, as keywords of matplotlib.
 Looks = dict[str, Any]
+
+# Frames of an animation, where nobody says which.
+_FRAMES = 120
 
 
 class Display:
@@ -36,3 +47,126 @@ class Display:
         self.axes_ = np.atleast_1d(np.asarray(axes, dtype=object))
         self.ax_ = self.axes_.flat[main]
         self.figure_ = figure_of(self.ax_)
+
+
+class Animated:
+    """Displays that have steps, one a frame, and can be written as animations.
+
+    Attributes
+    ----------
+    n_frames : int
+    frame_size : (float, float)
+        Inches of a frame.
+    """
+
+    n_frames: int
+    frame_size: tuple[float, float] = (5.6, 6.2)
+
+    def draw_frame(self, k: int, ax: Axes) -> None:
+        """Draw frame ``k``, from 0, into axes that are empty.
+
+        The figure of the axes is the same for all frames; a legend of the figure, below the axes
+        say, is drawn with the first.
+        """
+        raise NotImplementedError
+
+    def save_gif(
+        self, path: str | os.PathLike[str], *, fps: float = 2.0, dpi: float = 120.0
+    ) -> Path:
+        """Write the steps as an animation that repeats and holds its last picture.
+
+        Parameters
+        ----------
+        path : str or path
+            A name that ends in ``.gif``.
+        fps : float, default=2.0
+            Steps a second.
+        dpi : float, default=120.0
+            Dots an inch.
+
+        Returns
+        -------
+        Path
+            Of the file, which is complete, or not written at all.  It has all steps, or of more
+            than 120 the first few, the last, and some between, ever farther apart.
+
+        Raises
+        ------
+        ValueError
+            For another ending of the name, a folder that is not there, or a number out of its
+            range.
+        """
+        return self._save_frames(path, None, fps, dpi, (".gif",))[0]
+
+    def _save_frames(
+        self,
+        path: str | os.PathLike[str],
+        frames: Sequence[int] | None,
+        fps: float,
+        dpi: float,
+        endings: Sequence[str] = (".gif", ".mp4", ".png"),
+    ) -> list[Path]:
+        """Write frames, from 0, as one animation or as numbered pictures; all files or none."""
+        check_number("fps", fps, above=0)
+        check_number("dpi", dpi, above=0)
+        target = Path(path)
+        kind = target.suffix.lower()
+        if kind not in endings:
+            known = " or ".join([", ".join(endings[:-1]), endings[-1]][len(endings) == 1 :])
+            raise ValueError(f"{target.name!r} must end in {known}.")
+        if not target.parent.is_dir():
+            raise ValueError(f"There is no folder {str(target.parent)!r}.")
+        if kind == ".mp4" and not FFMpegWriter.isAvailable():
+            raise ValueError(
+                "An .mp4 file needs ffmpeg, which is not installed; give the name of "
+                "a .gif file instead."
+            )
+        if frames is None:
+            frames = [k - 1 for k in spread_steps(self.n_frames, _FRAMES)]
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".separatrix-") as folder:
+            files = self._write_frames(Path(folder) / target.name, frames, fps, dpi)
+            for file in files:
+                os.replace(file, target.with_name(file.name))
+        return [target.with_name(file.name) for file in files]
+
+    def _write_frames(
+        self, path: Path, frames: Sequence[int], fps: float, dpi: float
+    ) -> list[Path]:
+        # A whole number of dots, even, as video formats want it.
+        width, height = (2 * round(v * dpi / 2) / dpi for v in self.frame_size)
+        # Not by pyplot: a file is no window.
+        figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+        # What plot() left stays as it is.
+        own, ax, kind = copy(self), figure.add_subplot(), path.suffix.lower()
+
+        def draw(k: int) -> None:
+            ax.clear()
+            own.draw_frame(k, ax)
+
+        # Writers refuse a background that shines through.
+        with mpl.rc_context({"savefig.bbox": "standard"}):
+            if kind == ".png":
+                digits, files = max(3, len(str(len(frames)))), []
+                for i, k in enumerate(frames, 1):
+                    draw(k)
+                    files.append(path.with_name(f"{path.stem}-{i:0{digits}d}.png"))
+                    figure.savefig(files[-1], dpi=dpi)
+                return files
+            writer: Any = (PillowWriter if kind == ".gif" else FFMpegWriter)(fps=fps)  # type: ignore[arg-type]
+            with writer.saving(figure, str(path), dpi):
+                for k in frames:
+                    draw(k)
+                    writer.grab_frame()
+                # Time to look at the answer before it starts again.
+                for _ in range(max(1, round(2.0 * fps))):
+                    writer.grab_frame()
+        return [path]
+
+
+def spread_steps(n: int, limit: int) -> list[int]:
+    """Numbers from 1 to ``n``: all, or of more than ``limit`` the first few, then ever fewer."""
+    if n <= limit:
+        return list(range(1, n + 1))
+    few = max(3, limit // 3)
+    later = np.round(np.geomspace(few + 1, n, limit - few)).astype(int)
+    return sorted({*range(1, few + 1), *later.tolist()})

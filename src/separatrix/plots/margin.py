@@ -23,7 +23,7 @@ from separatrix.models.registry import stated
 from separatrix.plots.boundaries import extent_of, level_lines, points_of
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import as_model, last_step, positive_numbers, take_rows
-from separatrix.plots.planar import Extent, along
+from separatrix.plots.planar import Extent
 from separatrix.plots.points import (
     MANY,
     Panels,
@@ -31,10 +31,10 @@ from separatrix.plots.points import (
     draw_arrow,
     draw_lines,
     one_axes,
+    place_text,
     ring_points,
     scatter_classes,
     set_limits,
-    write_beside,
     write_legend,
     write_note,
 )
@@ -47,6 +47,8 @@ __all__ = ["MarginDisplay"]
 _ON = 1e-3
 # Axes of more different ranges are not drawn to one scale.
 _RATIO = 4.0
+# Along the arrow across the margin, where its width is written.
+_SHARES = (0.5, 0.25, 0.75, 0.125, 0.875, 0.375, 0.625, 0.0, 1.0)
 # The shorter side of a picture, of the longer.
 _NARROW = 0.62
 
@@ -435,56 +437,20 @@ class MarginDisplay(Display):
                 self.support_.set_sizes((across + more) ** 2)
         self.width_: list[Any] = []
         if self.arrow is not None and self.width is not None:
-            self._plot_width(ax, *self.arrow)
+            tips = {"arrowstyle": "<|-|>", "mutation_scale": 8.0}
+            self.width_ = [draw_arrow(ax, *self.arrow, zorder=4.0, lw=1.0, **tips)]
         ax.set(xlabel=self.view.xlabel, ylabel=self.view.ylabel)
 
     def _grow(self) -> bool:
         return bool(self.slack.any()) and not len(self.stems) and self.view.kind != "line"
 
-    def _plot_width(self, ax: Axes, start: np.ndarray, stop: np.ndarray) -> None:
-        tips = {"arrowstyle": "<|-|>", "mutation_scale": 8.0}
-        arrow = draw_arrow(ax, start, stop, zorder=4.0, lw=1.0, **tips)
-        halo = [patheffects.withStroke(linewidth=3.0, foreground=paper())]
-        looks: Looks = {"ha": "center", "va": "center", "zorder": 4.0}
-        middle, text = 0.5 * (start + stop), f"2/|w| = {self.width:.3g}"
-        written = write_beside(ax, text, middle, (0.0, 0.0), path_effects=halo, **looks)
-        self.width_ = [arrow, written]
-
-    def _place_width(self) -> None:
-        """The text beside or beyond the arrow, within the axes, where it covers least."""
+    def _write_width(self) -> None:
+        """The width beside or beyond the arrow."""
         assert self.arrow is not None
-        ax, text = self.ax_, self.width_[1]
-        box = text.get_window_extent()
-        half = 0.5 * np.array([box.width, box.height])
-        to_pixels = ax.transData.transform
-        ends = to_pixels(self.arrow)
-        step = ends[1] - ends[0]
-        direction = step / max(float(np.hypot(*step)), 1e-12)
-        across, gap = np.array([-direction[1], direction[0]]), 0.4 * box.height
-
-        def aside(start: np.ndarray, way: np.ndarray) -> np.ndarray:
-            return np.asarray(start + (float(half @ np.abs(way)) + gap) * way)
-
-        shares = (0.5, 0.25, 0.75, 0.125, 0.875, 0.375, 0.625, 0.0, 1.0)
-        places = [aside(ends[0] + s * step, side) for s in shares for side in (across, -across)]
-        slide = 0.8 * float(half @ np.abs(across)) * across
-        for end, way in ((ends[0], -direction), (ends[1], direction)):
-            places += [aside(end, way) + s * slide for s in (0.0, -1.0, 1.0)]
-        lines = itertools.chain(self.boundary, *self.margins.values())
-        drawn = to_pixels(np.concatenate([along(x, np.linspace(0.0, 1.0, 200)) for x in lines]))
-        arrow, points = along(ends, np.linspace(0.0, 1.0, 50)), to_pixels(self.points)
-
-        def covered(what: np.ndarray, place: np.ndarray, pad: float) -> int:
-            return int(np.all(np.abs(what - place) < half + pad, axis=1).sum())
-
-        def cost(place: np.ndarray) -> float:
-            low, high = ax.bbox.min + half + 2.0, ax.bbox.max - half - 2.0
-            outside = float(np.maximum(np.maximum(low - place, place - high), 0.0).sum())
-            crossed = bool(covered(drawn, place, 0.0)) + bool(covered(arrow, place, 0.0))
-            return 50.0 * outside + 2.0 * covered(points, place, 5.0) + 3.0 * crossed
-
-        offset = (min(places, key=cost) - ends.mean(axis=0)) * 72.0 / self.figure_.dpi
-        text.set_position(tuple(offset))
+        halo = [patheffects.withStroke(linewidth=3.0, foreground=paper())]
+        places = self.arrow[0] + np.outer(_SHARES, self.arrow[1] - self.arrow[0])
+        text, looks = f"2/|w| = {self.width:.3g}", {"path_effects": halo, "zorder": 4.0}
+        self.width_.append(place_text(self.ax_, text, places, beside=[self.arrow], **looks))
 
     def _handles(self) -> list[Any]:
         handles: list[Any] = [
@@ -507,7 +473,7 @@ def _place_widths(displays: Sequence[MarginDisplay]) -> None:
     if displays:
         displays[0].figure_.draw_without_rendering()
     for display in displays:
-        display._place_width()
+        display._write_width()
 
 
 def _models(estimator: Any, X: Any, name: str, values: list[float]) -> Iterator[Any]:

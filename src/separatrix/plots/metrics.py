@@ -7,6 +7,7 @@ classes as text and never as markup, and colours that are readable on light and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -44,10 +45,25 @@ _TINT = 0.55
 _NUMBERS = 25
 # Words of the classes beside the cells lie flat up to so many letters.
 _FLAT = 6
-# Points of curves among which a legend looks for an empty place.
-_SEARCHED = 5_000
 # Curves that a legend within the axes names.
 _INSIDE = 4
+
+# Title, labels of the axes, and what the dotted line is.
+_WORDS = {
+    RocCurveDisplay: (
+        "ROC",
+        "false positives / all negatives",
+        "true positives / all positives",
+        "chance",
+    ),
+    PrecisionRecallDisplay: ("Precision and recall", "recall", "precision", "chance"),
+    CalibrationDisplay: (
+        "Calibration",
+        "mean predicted probability",
+        "observed share of the class",
+        "as predicted",
+    ),
+}
 
 # The name of a curve, whether each row is of its class, and the rows' scores.
 Target = tuple[str, np.ndarray, np.ndarray]
@@ -95,11 +111,7 @@ def roc_display(
     (3, 1.0)
     """
     targets = _targets(model, X, y, positive)
-    axes, curves = _curves(RocCurveDisplay, targets, ax)
-    values = [f"AUC {curve.roc_auc:.3f}" for curve in curves]
-    labels = "false positives / all negatives", "true positives / all positives"
-    chance = _diagonal(axes, "chance")
-    return _finish(axes, "ROC", labels, curves, targets, values, chance, new=ax is None)
+    return _curves(RocCurveDisplay, targets, ax, lambda curve, _: f"AUC {curve.roc_auc:.3f}")
 
 
 def precision_recall_display(
@@ -144,17 +156,8 @@ def precision_recall_display(
     >>> curves[0].average_precision > 0.99
     True
     """
-    targets = _targets(model, X, y, positive)
-    axes, curves = _curves(PrecisionRecallDisplay, targets, ax)
-    dotted: Looks = {"lw": 1.0, "ls": (0, (1, 2))}
-    for curve, (_, positive, _) in zip(curves, targets, strict=True):
-        colour = curve.line_.get_color() if len(targets) > 1 else muted()
-        axes.axhline(float(positive.mean()), color=colour, alpha=0.8, zorder=1, **dotted)
-    values = [f"AP {curve.average_precision:.3f}" for curve in curves]
-    labels = "recall", "precision"
-    chance = Line2D([], [], color=muted(), label="chance", **dotted)
-    title, new = "Precision and recall", ax is None
-    return _finish(axes, title, labels, curves, targets, values, chance, new=new, left=True)
+    kind, targets = PrecisionRecallDisplay, _targets(model, X, y, positive)
+    return _curves(kind, targets, ax, lambda curve, _: f"AP {curve.average_precision:.3f}")
 
 
 def calibration_display(
@@ -217,15 +220,14 @@ def calibration_display(
         )
     targets = _targets(model, X, y, positive, probabilities=True)
     options = {"n_bins": n_bins, "strategy": strategy, "ref_line": False}
-    axes, curves = _curves(CalibrationDisplay, targets, ax, **options)
-    for curve, marker in zip(curves, class_markers(len(curves)), strict=True):
+
+    def brier(_: Any, target: Target) -> str:
+        return f"Brier {np.mean(np.square(target[1] - target[2])):.3f}"
+
+    panels = _curves(CalibrationDisplay, targets, ax, brier, **options)
+    for curve, marker in zip(panels, class_markers(len(panels)), strict=True):
         curve.line_.set(marker=marker, markersize=5)
-    values = [f"Brier {_squared_error(p, s):.3f}" for _, p, s in targets]
-    labels = "mean predicted probability", "observed share of the class"
-    ideal = _diagonal(axes, "as predicted")
-    return _finish(
-        axes, "Calibration", labels, curves, targets, values, ideal, new=ax is None, pad=0.02
-    )
+    return panels
 
 
 def confusion_matrix_display(
@@ -371,68 +373,47 @@ def _scores(model: Any, X: Any, *, probabilities: bool) -> np.ndarray:
     return values[:, 1] if values.ndim == 2 and values.shape[1] == 2 else values
 
 
-def _squared_error(positive: np.ndarray, probability: np.ndarray) -> float:
-    """Brier's score: the mean squared distance of the probability from what came about."""
-    return float(np.mean(np.square(positive - probability)))
-
-
 def _curves(
-    kind: Any, targets: list[Target], ax: Axes | None, **options: Any
-) -> tuple[Axes, list[Any]]:
-    """scikit-learn's curve of every target, in this library's colours and dashes."""
+    kind: Any,
+    targets: list[Target],
+    ax: Axes | None,
+    value: Callable[[Any, Target], str],
+    **options: Any,
+) -> Panels[Any]:
+    """scikit-learn's curve of every target, in this library's colours, dashes and words."""
+    what, *labels, reference = _WORDS[kind]
     n = len(targets)
     # Beside the axes there is room for the names of many classes.
-    axes = one_axes(ax, figsize=(4.9 if n <= _INSIDE else 6.7, 4.9))
-    curves = []
-    for k, (name, positive, scores) in enumerate(targets):
+    axes, curves = one_axes(ax, figsize=(4.9 if n <= _INSIDE else 6.7, 4.9)), []
+    dotted: Looks = {"color": muted(), "lw": 1.0, "ls": (0, (1, 2)), "zorder": 1}
+    for k, target in enumerate(targets):
+        name, positive, scores = target
         curve = kind.from_predictions(positive, scores, name=name, ax=axes, **options)
         colour = ink() if n == 1 else class_colours(n)[k]
         curve.line_.set(color=colour, linestyle=line_dashes(n)[k], linewidth=1.8, zorder=3)
+        curve.line_.set_label(f"{name}: {value(curve, target)}")
         curves.append(curve)
-    return axes, curves
-
-
-def _diagonal(ax: Axes, label: str) -> Line2D:
-    (line,) = ax.plot([0, 1], [0, 1], color=muted(), lw=1.0, ls=(0, (2, 2)), zorder=1, label=label)
-    return line
-
-
-def _finish(
-    ax: Axes,
-    what: str,
-    labels: tuple[str, str],
-    curves: list[Any],
-    targets: list[Target],
-    values: list[str],
-    reference: Line2D,
-    *,
-    new: bool,
-    left: bool = False,
-    pad: float = 0.015,
-) -> Panels[Any]:
-    """Limits, title and legend in our words."""
-    n, handles = len(targets), [curve.line_ for curve in curves]
+        if kind is PrecisionRecallDisplay:
+            # What chance gives is the share of the class.
+            own = {**dotted, "color": colour if n > 1 else muted()}
+            axes.axhline(float(positive.mean()), **own)
+    if kind is not PrecisionRecallDisplay:
+        axes.plot([0, 1], [0, 1], **dotted)
     # On the edge of the picture is where the best curves are.
-    ends = -pad, 1.0 + pad
-    ax.set(xlim=ends, ylim=ends, xlabel=labels[0], ylabel=labels[1])
-    ax.set_aspect("equal", adjustable="box")
+    ends = -0.02, 1.02
+    axes.set(xlim=ends, ylim=ends, xlabel=labels[0], ylabel=labels[1])
+    axes.set_aspect("equal", adjustable="box")
     rest = f", {n} classes, each against the rest" if n > 1 else f", class {targets[0][0]}"
-    write_title(ax, f"{what}{rest}")
-    for line, (name, _, _), value in zip(handles, targets, values, strict=True):
-        line.set_label(f"{name}: {value}")
-    # The best place is sought among the points of all curves: of many that would take long.
-    few = sum(len(line.get_xdata()) for line in handles) <= _SEARCHED
-    where: Any = "best" if few else "lower left" if left else "lower right"
-    handles.append(reference)
-    if new and n > _INSIDE:
-        legend = ax.get_legend()
-        if legend is not None:
-            legend.remove()
-        size = "small" if n <= 20 else "xx-small"
-        figure_of(ax).legend(handles=handles, loc="outside right center", fontsize=size)
-    else:
-        ax.legend(handles=handles, loc=where, fontsize="small" if n <= _INSIDE else "x-small")
-    return Panels(curves, [ax])
+    write_title(axes, f"{what}{rest}")
+    handles = [*(curve.line_ for curve in curves), Line2D([], [], label=reference, **dotted)]
+    # Of few curves there is room within the axes, and of many none.
+    beside, size = ax is None and n > _INSIDE, "small" if n <= _INSIDE else "x-small"
+    if beside:
+        axes.get_legend().remove()
+    where = "outside right center" if beside else "best"
+    holder = figure_of(axes) if beside else axes
+    holder.legend(handles=handles, loc=where, fontsize=size if n <= 20 else "xx-small")
+    return Panels(curves, [axes])
 
 
 def _tints() -> LinearSegmentedColormap:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator, Sequence
-from copy import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.animation import FFMpegWriter, PillowWriter
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Patch
 from matplotlib.ticker import MaxNLocator
@@ -24,12 +19,13 @@ from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.separation.perceptron_bound import PerceptronBound, perceptron_bound
 from separatrix.messages import counted
 from separatrix.plots.boundaries import plot_plane
-from separatrix.plots.display import Display, Looks
+from separatrix.plots.display import Animated, Display, Looks, spread_steps
 from separatrix.plots.fitted import dense
 from separatrix.plots.planar import box, half_plane, span_of
 from separatrix.plots.points import (
     axes_row,
     draw_arrow,
+    figure_of,
     fill,
     legend_below,
     one_axes,
@@ -48,8 +44,6 @@ __all__ = ["PerceptronDisplay"]
 _PANELS = 9
 # So many letters of a small title are as wide as a panel.
 _TITLE = 42
-# Frames of an animation, likewise.
-_FRAMES = 120
 # Rows that are numbered in the picture.
 _NUMBERED = 12
 # Bars of their own.
@@ -87,7 +81,7 @@ def _tuples(*pair: Sequence[float]) -> str:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PerceptronDisplay(Display):
+class PerceptronDisplay(Animated, Display):
     r"""The updates of a perceptron: the mistake, and what it does to the weights.
 
     With two features every picture is the plane of the points.  The row that was on the wrong
@@ -182,6 +176,8 @@ class PerceptronDisplay(Display):
 
     def __post_init__(self) -> None:
         self.in_plane = self.X.n_features == 2
+        self.n_frames = len(self.updates)
+        self.frame_size = (5.6, 6.2 if self.in_plane else 4.2)
         self.scale_ = 1.0
         if self.in_plane:
             self.points = dense(self.X.take(np.arange(self.X.n_samples)).matrix)
@@ -230,7 +226,8 @@ class PerceptronDisplay(Display):
             there, ``X`` or ``y`` are not the training data, or of several classes none is chosen.
         """
         run = recorded(model, X, y, part)
-        display = cls(**run, shown=_chosen(updates, len(run["updates"]), _PANELS))
+        display = cls(**run, shown=())
+        display.shown = display._chosen(updates)
         return display.plot(ax=ax)
 
     # --- the captions -----------------------------------------------------------------------
@@ -249,6 +246,19 @@ class PerceptronDisplay(Display):
             return f"{first}\nw = {_tuples(old, new)}"
         both = _tuples([*old, update.intercept_before], [*new, update.intercept])
         return f"{first}\n(w, b) = {both}"
+
+    def _chosen(self, updates: Sequence[int] | None) -> list[int]:
+        """The numbers of the updates to show, from 1."""
+        if updates is None:
+            return spread_steps(self.n_frames, _PANELS)
+        chosen = list(np.atleast_1d(np.asarray(updates, dtype=object)))
+        if not chosen:
+            raise ValueError("updates is empty; name at least one, from 1.")
+        for k in chosen:
+            check_number("updates", k, minimum=1, integer=True)
+            if k > self.n_frames:
+                raise ValueError(f"updates has {k}, and the last of this run is {self.n_frames}.")
+        return [int(k) for k in chosen]
 
     def _update(self, k: int) -> Update:
         check_number("k", k, minimum=1, integer=True)
@@ -333,6 +343,13 @@ class PerceptronDisplay(Display):
         if ax is None:
             legend_below(self.figure_, self.legend_handles(), 2)
         return self
+
+    def draw_frame(self, k: int, ax: Axes) -> None:
+        """Draw the update after ``k`` others, with its title and a legend below."""
+        self._draw(ax, self.updates[k])
+        ax.set_title(self.title(k + 1))
+        if not ax.figure.legends:
+            legend_below(figure_of(ax), self.legend_handles(), 2)
 
     def legend_handles(self) -> list[Any]:
         """What the picture's signs mean, for a legend where it suits: axes given get none."""
@@ -642,66 +659,8 @@ class PerceptronDisplay(Display):
             For another ending of the name, a folder that is not there, ``.mp4`` without ffmpeg,
             an update that is not there, or a number out of its range.
         """
-        check_number("fps", fps, above=0)
-        check_number("dpi", dpi, above=0)
-        target = Path(path)
-        kind = target.suffix.lower()
-        if kind not in (".gif", ".mp4", ".png"):
-            raise ValueError(f"{target.name!r} must end in .gif, .mp4 or .png.")
-        if not target.parent.is_dir():
-            raise ValueError(f"There is no folder {str(target.parent)!r}.")
-        if kind == ".mp4" and not FFMpegWriter.isAvailable():
-            raise ValueError(
-                "An .mp4 file needs ffmpeg, which is not installed; give the name of "
-                "a .gif file instead."
-            )
-        chosen = _chosen(updates, len(self.updates), _FRAMES)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".separatrix-") as folder:
-            files = self._write(Path(folder) / target.name, chosen, fps, dpi)
-            for path in files:
-                os.replace(path, target.with_name(path.name))
-        return [target.with_name(path.name) for path in files]
-
-    def _write(self, path: Path, chosen: Sequence[int], fps: float, dpi: float) -> list[Path]:
-        # A whole number of dots, even, as video formats want it.
-        size = _FRAME if self.in_plane else _FRAME_OF_SCORES
-        width, height = (2 * round(v * dpi / 2) / dpi for v in size)
-        # Not by pyplot: a file is no window.
-        figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
-        frames, kind, files = self._frames(figure, chosen), path.suffix.lower(), [path]
-        # Writers refuse a background that shines through.
-        with mpl.rc_context({"savefig.bbox": "standard"}):
-            if kind == ".png":
-                digits, last = max(3, len(str(len(chosen)))), len(chosen)
-                numbers = [f"{i:0{digits}d}" for i in range(1, last + 1)]
-                files = [path.with_name(f"{path.stem}-{number}.png") for number in numbers]
-                for name, _ in zip(files, frames, strict=True):
-                    figure.savefig(name, dpi=dpi)
-                return files
-            writer: Any = (PillowWriter if kind == ".gif" else FFMpegWriter)(fps=fps)  # type: ignore[arg-type]
-            with writer.saving(figure, str(path), dpi):
-                for _ in frames:
-                    writer.grab_frame()
-                # Time to look at the answer before it starts again.
-                for _ in range(max(1, round(2.0 * fps))):
-                    writer.grab_frame()
-        return files
-
-    def _frames(self, figure: Figure, chosen: Sequence[int]) -> Iterator[None]:
-        """Draw the updates, one after the other; what plot() left stays as it is."""
-        own, ax = copy(self), figure.add_subplot()
-        for k in chosen:
-            ax.clear()
-            own._draw(ax, own._update(k))
-            ax.set_title(own.title(k))
-            if not figure.legends:
-                legend_below(figure, own.legend_handles(), 2)
-            yield
-
-
-# Inches of a picture of an animation.
-_FRAME = (5.6, 6.2)
-_FRAME_OF_SCORES = (5.6, 4.2)
+        frames = None if updates is None else [k - 1 for k in self._chosen(updates)]
+        return self._save_frames(path, frames, fps, dpi)
 
 
 def _step_colour() -> str:
@@ -718,22 +677,3 @@ def _bound_text(found: PerceptronBound) -> str:
     plain_start = found.from_zero and found.update_margin == 0.0
     formula = "$(R/\\gamma)^2$ = " if plain_start else ""
     return f"no order makes more than {formula}{value}"
-
-
-def _chosen(updates: Sequence[int] | None, n: int, limit: int) -> list[int]:
-    """The numbers of the updates to show, from 1."""
-    if updates is not None:
-        chosen = list(np.atleast_1d(np.asarray(updates, dtype=object)))
-        if not chosen:
-            raise ValueError("updates is empty; name at least one, from 1.")
-        for k in chosen:
-            check_number("updates", k, minimum=1, integer=True)
-            if k > n:
-                raise ValueError(f"updates has {k}, and the last of this run is {n}.")
-        return [int(k) for k in chosen]
-    if n <= limit:
-        return list(range(1, n + 1))
-    # The first few one by one, then ever farther apart.
-    few = max(3, limit // 3)
-    later = np.round(np.geomspace(few + 1, n, limit - few)).astype(int)
-    return sorted({*range(1, few + 1), *later.tolist()})

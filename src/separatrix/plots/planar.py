@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from matplotlib.path import Path
 
+from separatrix.plots.zero_set import roots
+
 # Left, right, bottom and top.
 Extent = tuple[float, float, float, float]
 
@@ -160,16 +162,16 @@ def compound(polygons: list[list[np.ndarray]]) -> Path:
 
 
 def where_positive(
-    line: np.ndarray, function: Callable[[np.ndarray], np.ndarray], pieces: int = 64
+    line: np.ndarray, function: Callable[[np.ndarray], np.ndarray], pieces: int = 200
 ) -> list[np.ndarray]:
-    """The parts of a polyline on which a function is not negative, cut by bisection.
+    """The parts of a polyline on which a function is not negative, cut where it is zero.
 
     Parameters
     ----------
     line : ndarray of shape (m, 2)
     function : callable
         Of points of shape (k, 2) to values of shape (k,).
-    pieces : int, default=64
+    pieces : int, default=200
         Into which the line is cut at least: the function changes its sign once in each.
 
     Returns
@@ -181,17 +183,22 @@ def where_positive(
     dense = np.concatenate(
         [(a + np.outer(steps, b - a)) for a, b in itertools.pairwise(line)] + [line[-1:]]
     )
-    keep = function(dense) >= 0.0
+    values = function(dense)
+    keep = values >= 0.0
+    if keep.all():
+        return [line]
     cuts = np.flatnonzero(keep[1:] != keep[:-1])
-    a, b = dense[cuts], dense[cuts + 1]
-    for _ in range(40 if len(cuts) else 0):
-        middle = 0.5 * (a + b)
-        same = ((function(middle) >= 0.0) == keep[cuts])[:, None]
-        a, b = np.where(same, middle, a), np.where(same, b, middle)
+    step = dense[cuts + 1] - dense[cuts]
+
+    def value(t: np.ndarray, i: np.ndarray) -> np.ndarray:
+        return function(dense[cuts[i]] + t[:, None] * step[i])
+
+    t = roots(value, np.stack([values[cuts], values[cuts + 1]]), 1e-12, 60)
+    at = dense[cuts] + t[:, None] * step
     edges = [0, *(cuts + 1).tolist(), len(dense)]
     parts = []
     for n, (start, stop) in enumerate(itertools.pairwise(edges)):
         if keep[start]:
-            before, after = a[n - 1 : n] if n else a[:0], a[n : n + 1]
-            parts.append(np.concatenate([before, dense[start:stop], after]))
+            ends = at[n - 1 : n] if n else at[:0], at[n : n + 1]
+            parts.append(np.concatenate([ends[0], dense[start:stop], ends[1]]))
     return parts

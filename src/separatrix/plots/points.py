@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -20,13 +21,16 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch, Polygon
 from matplotlib.text import Annotation, Text
 
-from separatrix.plots.planar import compound
+from separatrix.plots.planar import along, compound
 from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain
 
 DisplayT = TypeVar("DisplayT")
 
 # From here on points are drawn into one bitmap within a vector file, which stays small.
 MANY = 2_000
+# From a point to the middle of words beside it, and shares of a line at which these look for it.
+WAYS = np.array([*[(s, v) for v in (0, 0.5, -0.5, 1, -1) for s in (1, -1)], (0, 1), (0, -1)])
+_SAMPLES = np.linspace(0.0, 1.0, 200)
 # More points than this would hide lines that are drawn below them.
 SPARSE = 200
 
@@ -283,6 +287,85 @@ def write_beside(
     """Small words beside a point, so many points of print to the right of it and above it."""
     given = {"fontsize": "small", "color": ink(), **looks}
     return ax.annotate(text, at, xytext=offset, textcoords="offset points", **given)
+
+
+def place_text(
+    ax: Axes,
+    text: str,
+    anchors: Any,
+    *,
+    ways: Any = WAYS,
+    gap: float = 3.0,
+    beside: Sequence[np.ndarray] = (),
+    most: float = math.inf,
+    **looks: Any,
+) -> Annotation | None:
+    """Small words beside one of some points, within the axes, where they cover least.
+
+    Points that are covered count, and lines and other words more than these.
+
+    Parameters
+    ----------
+    ax : Axes
+        With its limits; of a layout it takes what has been laid out.
+    text : str
+    anchors : array-like of shape (k, 2)
+        In units of the data, or of ``xycoords="axes fraction"``; among equals the first is taken.
+    ways : array-like of shape (m, 2), optional
+        Where the middle of the words is from there, in halves of their size; (0, 0): on the point.
+    gap : float, default=3
+        Points of print between them.
+    beside : sequence of ndarray of shape (n, 2), optional
+        Lines to keep off beside those of the axes.
+    most : float, optional
+        Lines and words that may be covered; nothing is written, and None returned, beyond it.
+    **looks
+        To the text.
+    """
+    anchors, size = np.asarray(anchors, dtype=np.float64), figure_of(ax).dpi / 72.0
+    written = write_beside(ax, text, anchors[0], (0.0, 0.0), ha="center", va="center", **looks)
+    box, fraction = written.get_window_extent(), looks.get("xycoords") == "axes fraction"
+    half = 0.5 * np.array([box.width, box.height])
+    moves = np.asarray(ways, dtype=np.float64) * (half + size * gap)
+    starts = (ax.transAxes if fraction else ax.transData).transform(anchors)
+    places = (starts[:, None] + moves).reshape(-1, 2)
+    points, lines, boxes = _drawn(ax, written)
+    lines += [along(ax.transData.transform(line), _SAMPLES) for line in beside]
+
+    def covered(what: np.ndarray, pad: Any) -> np.ndarray:
+        return np.all(np.abs(places[:, None] - what) < half + pad, axis=2)
+
+    over = sum((covered(line, 0.0).any(axis=1) for line in lines), np.zeros(len(places)))
+    for other in boxes:
+        over += covered(other.mean(axis=0), 0.5 * np.ptp(other, axis=0) + 2.0)[:, 0]
+    low, high = ax.bbox.min + half + 2.0, ax.bbox.max - half - 2.0
+    outside = np.maximum(np.maximum(low - places, places - high), 0.0).sum(axis=1)
+    cost = 50.0 * outside + 3.0 * over + 2.0 * covered(points, 5.0).sum(axis=1)
+    best = int(np.argmin(cost))
+    if over[best] > most:
+        written.remove()
+        return None
+    anchor, way = divmod(best, len(moves))
+    written.xy = tuple(anchors[anchor])
+    written.set_position(tuple(moves[way] / size))
+    return written
+
+
+def _drawn(ax: Axes, new: Text) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
+    """Points, lines and corners of words that are in axes, in pixels."""
+    points, lines = [np.empty((0, 2))], []
+    for artist in [*ax.lines, *ax.collections]:
+        if isinstance(artist, PathCollection):
+            places = artist.get_offset_transform().transform(artist.get_offsets())
+            points.append(places[:: max(1, len(places) // 500)])
+        elif isinstance(artist, LineCollection | Line2D):
+            paths = [artist.get_path()] if isinstance(artist, Line2D) else artist.get_paths()
+            ends = [artist.get_transform().transform(path.vertices) for path in paths]
+            lines += [along(line, _SAMPLES) for line in ends if len(line)]
+    words = [text for text in ax.texts if text is not new and text.get_text()]
+    legend = ax.get_legend()
+    boxes = [one.get_window_extent() for one in [*words, *([legend] if legend else [])]]
+    return np.concatenate(points), lines, [box.get_points() for box in boxes]
 
 
 def write_title(ax: Axes, text: str, **kwargs: Any) -> Text:

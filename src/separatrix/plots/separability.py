@@ -28,10 +28,12 @@ from separatrix.plots.fitted import column_names, dense, two_labels
 from separatrix.plots.planar import box, cone, convex_hull, half_plane, intersection, span_of
 from separatrix.plots.points import (
     SPARSE,
+    WAYS,
     axes_row,
     draw_arrow,
     fill,
     one_axes,
+    place_text,
     ring_points,
     scatter_classes,
     set_limits,
@@ -399,13 +401,16 @@ class SeparabilityDisplay(Display):
         if self.proof is not None and d <= 2:
             if verdict.status == "not_separable":
                 self._plot_hulls(ax, [points[codes == side] for side in (0, 1)], verdict)
-            self._plot_shared(ax, points[self.proof["positions"]], self.proof, verdict)
+            at = points[self.proof["positions"]]
+            goal = self._plot_shared(ax, at, self.proof, verdict)
         self.points_ = scatter_classes(ax, points, codes, self.names)
         if len(self.ringed) and (separable or len(self.ringed) <= 500):
             on = "touches the strip" if separable else "off the boundary"
             self.ringed_ = ring_points(ax, points[self.ringed], len(points), label=on)
         if not verdict.fit_intercept and d == 2:
             ax.plot(0, 0, "+", color=ink(), ms=11, mew=1.8, zorder=5)
+        if self.proof is not None and d <= 2 and len(at) <= _MOST_LABELS:
+            self._write_weights(ax, at, self.proof["weights"], goal)
         ax.set_xlabel(self.axis_names[0])
         if d == 1:
             ax.set_yticks([0, 1], plain_all(self.names, 18))
@@ -471,8 +476,8 @@ class SeparabilityDisplay(Display):
 
     def _plot_shared(
         self, ax: Axes, at: np.ndarray, proof: dict[str, Any], verdict: Separability
-    ) -> None:
-        """The rows of the proof, ringed by their weights, and what they share."""
+    ) -> np.ndarray:
+        """The rows of the proof, ringed by their weights, and the place of what they share."""
         colours, sides = class_colours(2), np.array(proof["sides"])
         cones, d = not verdict.fit_intercept, verdict.n_features
         goal = np.zeros(2) if d == 2 else np.array([0.0, 0.5])
@@ -493,16 +498,15 @@ class SeparabilityDisplay(Display):
             self._plot_direction(ax, proof["shared"])
         else:
             self._plot_star(ax, goal, "in both cones" if cones else "common point")
-        sheet: Looks = {"facecolor": paper(), "alpha": 0.7, "pad": 0.8, "edgecolor": "none"}
-        named = zip(at, proof["weights"], strict=True) if len(at) <= _MOST_LABELS else ()
-        for point, weight in named:
-            away = (point - goal) / (self._high - self._low)
-            size = np.linalg.norm(away)
-            x, y = away / size if size > 0 else np.array([0.0, 1.0])
-            ha = "left" if x > 0.3 else "right" if x < -0.3 else "center"
-            va = "bottom" if y > 0.3 else "top" if y < -0.3 else "center"
-            looks: Looks = {"ha": ha, "va": va, "bbox": sheet, "zorder": 6}
-            write_beside(ax, _fraction(weight), point, (14.0 * x, 14.0 * y), **looks)
+        return goal
+
+    def _write_weights(self, ax: Axes, at: np.ndarray, weights: list[Fraction], goal: Any) -> None:
+        sheet = {"facecolor": paper(), "alpha": 0.7, "pad": 0.8, "edgecolor": "none"}
+        for point, weight in zip(at, weights, strict=True):
+            # Away from what they share, if there is room.
+            ways = sorted(WAYS.tolist(), key=((goal - point) / (self._high - self._low)).dot)
+            looks: Looks = {"bbox": sheet, "zorder": 6}
+            place_text(ax, _fraction(weight), [point], ways=ways, gap=9.0, **looks)
 
     def _plot_star(self, ax: Axes, place: np.ndarray, label: str) -> None:
         star: Looks = {"marker": "*", "ms": 15, "color": ink(), "mec": paper(), "mew": 0.8}

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import contourpy
 import numpy as np
+from scipy.optimize.elementwise import find_root
 
 from separatrix.geometry.discriminant import Quadric
 from separatrix.geometry.hyperplane import Hyperplane
@@ -22,11 +23,11 @@ _SHARP = 2e-5
 _STEPS = 14
 
 Function = Callable[[np.ndarray], np.ndarray]
+Surface = Hyperplane | Quadric
+EdgeFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def curves_in(
-    surface: Hyperplane | Quadric, extent: Sequence[float], level: float = 0.0
-) -> list[np.ndarray]:
+def curves_in(surface: Surface, extent: Sequence[float], level: float = 0.0) -> list[np.ndarray]:
     """Where the decision of a line or a conic has a value, within an extent, as polylines."""
     lower, upper = [extent[0], extent[2]], [extent[1], extent[3]]
     if isinstance(surface, Quadric):
@@ -42,7 +43,7 @@ def level_sets(
     function: Function,
     levels: Sequence[float],
     extent: Sequence[float],
-    surface: Hyperplane | Quadric | None = None,
+    surface: Surface | None = None,
     **grid: Any,
 ) -> list[list[np.ndarray]]:
     """Where a function of the plane has some values: exactly, where it is that of a surface.
@@ -253,6 +254,12 @@ class Field:
 
         return lead
 
+    def borders(self) -> list[np.ndarray]:
+        """The boundaries between the regions, as lines."""
+        # The last class has no outline that is not another one's.
+        several = range(self.values.shape[2] - 1) if self.values.ndim == 3 else [None]
+        return [line for k in several for line in self.lines(k=k)]
+
     def lines(self, level: float = 0.0, k: int | None = None) -> list[np.ndarray]:
         """The level set; with ``k`` the outline of the region of class ``k``.
 
@@ -332,41 +339,36 @@ class Field:
         def value(t: np.ndarray, i: np.ndarray) -> np.ndarray:
             return np.asarray(margin(self._evaluate(start[i] + t[:, None] * step[i])) - level)
 
-        found = _roots(value, ends[0, which], ends[1, which], self._steps)
+        found = roots(value, ends[:, which], _SHARP, self._steps)
         known.update(zip(new, found.tolist(), strict=True))
         return np.array([known[key] for key in keys])
 
 
-def _roots(
-    value: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    first: np.ndarray,
-    last: np.ndarray,
-    steps: int,
-) -> np.ndarray:
-    """Where functions with these values at 0 and 1, of unlike signs, are 0 (Chandrupatla, 1997)."""
-    rows, out = np.arange(len(first)), np.zeros(len(first))
-    (a, fa), (b, fb), t = (out + 1.0, last), (out + 0.0, first), out + 0.5
-    for _ in range(steps if len(rows) else 0):
-        x = a + t * (b - a)
-        f = value(x, rows)
-        same = (f < 0.0) == (fa < 0.0)
-        c, fc = np.where(same, a, b), np.where(same, fa, fb)
-        b, fb = np.where(same, b, a), np.where(same, fb, fa)
-        a, fa = x, f
-        out[rows] = np.where(np.abs(fb) < np.abs(fa), b, a)
-        near = _SHARP / np.abs(b - a)
-        left = (near <= 0.5) & (f != 0.0)
-        if not left.any():
-            break
-        rows, near, a, b, c, fa, fb, fc = (v[left] for v in (rows, near, a, b, c, fa, fb, fc))
-        # Inverse quadratic interpolation where it is sure to be nearer than the middle.
-        with np.errstate(all="ignore"):
-            xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
-            quick = (phi * phi < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
-            inverse = fa / (fb - fa) * fc / (fb - fc)
-            inverse += (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
-        t = np.clip(np.where(quick, inverse, 0.5), near, 1.0 - near)
-    return out
+def roots(value: EdgeFunction, ends: np.ndarray, near: float, steps: int) -> np.ndarray:
+    """Where functions with values of unlike signs at 0 and 1, ``ends``, are 0 (Chandrupatla, 1997).
+
+    Parameters
+    ----------
+    value : callable
+        From places of shape (k,) and the positions of functions to values.
+    ends : ndarray of shape (2, n)
+    near : float
+        How far off a place may be.
+    steps : int
+    """
+    n = ends.shape[1]
+    if not n:
+        return np.zeros(0)
+
+    def known(t: np.ndarray, i: np.ndarray) -> np.ndarray:
+        out, between = np.where(t == 0.0, ends[0, i], ends[1, i]), (t > 0.0) & (t < 1.0)
+        if between.any():
+            out[between] = value(t[between], i[between])
+        return out
+
+    limits = {"xatol": near, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0}
+    unit, which = (np.zeros(n), np.ones(n)), (np.arange(n),)
+    return np.asarray(find_root(known, unit, args=which, tolerances=limits, maxiter=steps).x)
 
 
 def _scaled(z: np.ndarray) -> np.ndarray:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.geometry.discriminant import Discriminant, Quadric
+from separatrix.geometry.discriminant import Discriminant
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.plots.zero_set import Field, level_sets
+from separatrix.plots.zero_set import Field, Surface, level_sets
 from separatrix.studio.fitting import Fitted
 from separatrix.studio.multipliers import multipliers_of
 
@@ -50,9 +50,7 @@ def lines_of(fit: Fitted) -> list[dict[str, Any]]:
     if fit.several:
         # The votes of pairs jump, and where three classes meet is a kink: the scores at two corners
         # of the grid do not tell what is between them.
-        field = Field(fit.scores, view, steps=_STEPS, **grid)
-        # Every border is one of all classes but the last.
-        found = [[line for k in range(len(fit.classes) - 1) for line in field.lines(k=k)]]
+        found = [Field(fit.scores, view, steps=_STEPS, **grid).borders()]
     else:
         found = level_sets(fit.scores, levels, view, surface_of(fit), steps=0, **grid)
     return [
@@ -65,7 +63,7 @@ def lines_of(fit: Fitted) -> list[dict[str, Any]]:
     ]
 
 
-def surface_of(fit: Fitted) -> Hyperplane | Quadric | None:
+def surface_of(fit: Fitted) -> Surface | None:
     """The line or the conic between two classes; None where the boundary is neither."""
     if fit.state.model == "qda":
         second, first = fit.model.classes_[::-1]
