@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -683,6 +684,42 @@ class Hyperplane:
             return points
         flat = (points - points.mean(axis=0)) @ self.basis.T
         return points[np.argsort(np.arctan2(flat[:, 1], flat[:, 0]), kind="stable")]
+
+    def plot(self, X: Any = None, y: Any = None, *, distances: bool = False, ax: Any = None) -> Any:
+        """Draw the line or the plane with its normal vector, in two or three dimensions.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), optional
+            Points to draw.
+        y : array-like of shape (n_samples,), optional
+            -1 and +1, or any two labels: of these the second in sorted order is positive.
+        distances : bool, default=False
+            Draw the way from each point to the hyperplane.
+        ax : matplotlib Axes, optional
+            Of three dimensions (``projection="3d"``) for three features.
+
+        Returns
+        -------
+        separatrix.plots.HyperplaneDisplay
+
+        Raises
+        ------
+        MissingPackageError
+            Without matplotlib.
+        ValueError
+            In other than two or three dimensions, or for points that do not fit.
+
+        Examples
+        --------
+        >>> from separatrix import Hyperplane
+        >>> display = Hyperplane([1, 1], -3).plot([[0, 0], [4, 2]], [-1, 1])
+        >>> display.ax_.get_title()
+        'x0 + x1 - 3 = 0'
+        """
+        # Pictures know hyperplanes, and not the other way round: they are found by name, at a call.
+        display = import_module("separatrix.plots").HyperplaneDisplay
+        return display.from_plane(self, X, y, distances=distances, ax=ax)
 
     # --- text -------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ _HOMES = {
     "ComparisonDisplay": "separatrix.plots.comparison",
     "DecisionDisplay": "separatrix.plots.decision",
     "DiscriminantDisplay": "separatrix.plots.discriminant",
+    "HyperplaneDisplay": "separatrix.plots.hyperplane",
     "KernelDisplay": "separatrix.plots.kernel",
     "LeastSquaresDisplay": "separatrix.plots.least_squares",
     "LossDisplay": "separatrix.plots.loss",
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from separatrix.plots.comparison import ComparisonDisplay as ComparisonDisplay
     from separatrix.plots.decision import DecisionDisplay as DecisionDisplay
     from separatrix.plots.discriminant import DiscriminantDisplay as DiscriminantDisplay
+    from separatrix.plots.hyperplane import HyperplaneDisplay as HyperplaneDisplay
     from separatrix.plots.kernel import KernelDisplay as KernelDisplay
     from separatrix.plots.least_squares import LeastSquaresDisplay as LeastSquaresDisplay
     from separatrix.plots.loss import LossDisplay as LossDisplay

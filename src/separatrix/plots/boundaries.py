@@ -61,6 +61,16 @@ def difference(planes: Planes, first: int = 1, second: int = 0) -> Hyperplane:
     return Hyperplane(coef[first] - coef[second], float(intercept[first] - intercept[second]))
 
 
+def nearest_point(plane: Hyperplane, place: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """The point of a hyperplane nearest to a place, each coordinate measured in units of its own.
+
+    In a picture whose axes have different scales it is the nearest for the eye.
+    """
+    w = plane.w * size
+    step = (float(plane.w @ place) + plane.b) / float(w @ w)
+    return np.asarray(place - step * w * size)
+
+
 def plot_plane(ax: Axes, plane: Hyperplane, low: Any, high: Any, **looks: Any) -> list[Line2D]:
     """The line of a hyperplane, where it is in the box; none where it is none."""
     return [

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
@@ -43,6 +42,7 @@ from separatrix.plots.points import (
     write_legend,
     write_note,
 )
+from separatrix.plots.space import axes_in_space
 from separatrix.plots.style import class_colours, ink, muted, paper, plain, plain_all
 from separatrix.plots.view import View
 from separatrix.plots.zero_set import Field, curves_in
@@ -412,11 +412,8 @@ class DecisionDisplay(Display):
         ax.set_ylabel(label)
 
     def _plot_surface(self, ax: Any, legend: bool) -> DecisionDisplay:
-        if ax is None:
-            kind = {"projection": "3d"}
-            _, ax = plt.subplots(figsize=(6.4, 5.0), layout="constrained", subplot_kw=kind)
-        elif not hasattr(ax, "plot_surface"):
-            raise ValueError('A surface needs axes made with projection="3d".')
+        of = f"probability of {plain(self.view.classes[1], 24)}"
+        ax = axes_in_space(ax, (self.view.xlabel, self.view.ylabel, of))
         self._begin(ax)
         left, right, bottom, top = self.extent
         x, y = np.meshgrid(np.linspace(left, right, _MESH), np.linspace(bottom, top, _MESH))
@@ -427,8 +424,6 @@ class DecisionDisplay(Display):
         tint = sheet + (np.where(p[..., None] < 0.5, *ends) - sheet) * share
         looks = {"facecolors": tint, "shade": False, "antialiased": False, "alpha": 0.6}
         self.image_ = ax.plot_surface(x, y, p, rstride=1, cstride=1, linewidth=0.0, **looks)
-        # The sheet would hide the points below it.
-        ax.computed_zorder = False
         self.boundary_ = []
         for line in self.boundary:
             for height, dashes, width in ((0.5, "-", 1.8), (0.0, ":", 1.2)):
@@ -442,18 +437,7 @@ class DecisionDisplay(Display):
             looks |= {"depthshade": False, "zorder": 12}
             self.points_ = scatter_classes(ax, own, self.codes, self.view.classes.tolist(), **looks)
         ax.set(xlim=(left, right), ylim=(bottom, top), zlim=(0.0, 1.0))
-        # The layout makes no room for labels in three dimensions.
-        ax.set_box_aspect(None, zoom=0.9)
-        for write, label in ((ax.set_xlabel, self.view.xlabel), (ax.set_ylabel, self.view.ylabel)):
-            label = textwrap.fill(label, 20)
-            write(label, labelpad=4.0 + 8.0 * label.count("\n"))
-        ax.set_zlabel(f"probability of {plain(self.view.classes[1], 24)}")
-        ax.view_init(elev=24.0, azim=-62.0)
-        for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
-            axis.set_pane_color((0.0, 0.0, 0.0, 0.0))
-            axis.line.set_color(muted())
         ax.set_zticks([0.0, 0.25, 0.5, 0.75, 1.0])
-        ax.tick_params(labelsize="small")
         if legend and self.points_:
             ax.legend(handles=self.points_, loc="upper left", frameon=False)
         write_note(ax, self.note)

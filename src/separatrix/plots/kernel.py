@@ -13,7 +13,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.ticker import MaxNLocator
-from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data.design import as_design
@@ -23,10 +22,8 @@ from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import class_codes, dense, labelled_rows, quietly
 from separatrix.plots.planar import span_of
 from separatrix.plots.points import (
-    MANY,
     SPARSE,
     axes_row,
-    marker_size,
     readable,
     ring_points,
     scatter_classes,
@@ -34,7 +31,8 @@ from separatrix.plots.points import (
     write_legend,
     write_title,
 )
-from separatrix.plots.style import class_looks, ink, muted, paper, plain, plain_all
+from separatrix.plots.space import draw_plane, eye_of, scatter_about
+from separatrix.plots.style import ink, muted, plain, plain_all
 from separatrix.plots.zero_set import level_sets
 from separatrix.verification.audit import kernel_of
 
@@ -278,15 +276,13 @@ class KernelDisplay(Display):
         if not self.finite:
             low[2], high[2] = min(low[2], -0.5), max(high[2], 0.5)
         ax.computed_zorder = False
-        eye = self._viewpoint(high - low)
-        outline = self.plane.clip(low, high)
-        face, edge = to_rgba(ink(), 0.14), to_rgba(ink(), 0.75)
-        looks = {"facecolors": face, "edgecolors": edge, "linewidths": 1.0, "zorder": 4}
-        self.plane_ = Poly3DCollection([outline] if len(outline) > 2 else [], **looks)
-        ax.add_collection3d(self.plane_)
+        ax.view_init(*self._viewpoint(high - low))
+        self.plane_ = draw_plane(ax, self.plane, low, high)
         if not self.finite:
             self._plot_surface(ax, low, high)
-        self._plot_lifted(ax, eye * (high - low))
+        # What the plane hides from the eye is drawn before it.
+        size = high - low
+        self.lifted_ = scatter_about(ax, self.plane, self.lifted, self.codes, self.classes, size)
         for axis, name in zip((ax.xaxis, ax.yaxis, ax.zaxis), self.lift_names, strict=True):
             axis.set_major_locator(MaxNLocator(4))
             axis.set_pane_color(to_rgba(muted(), 0.06))
@@ -302,28 +298,15 @@ class KernelDisplay(Display):
         lift = f"lifted by {self.formula}: a plane"
         self._write(ax, lift if self.finite else f"{self.formula}: the score, and level 0")
 
-    def _plot_lifted(self, ax: Any, toward: np.ndarray) -> None:
-        """The points; what the plane hides from the eye is drawn before it."""
-        front = self.plane.decision(self.lifted) * float(self.plane.w @ toward) >= 0.0
-        size, many = 0.7 * marker_size(len(self.lifted)), len(self.lifted) > MANY
-        fixed = {"depthshade": False, "edgecolors": paper(), "linewidths": 0.3, "rasterized": many}
-        self.lifted_: list[Any] = []
-        for k, look in enumerate(class_looks(2)):
-            for near, alpha, zorder in ((False, 0.75, 3), (True, 0.95, 5)):
-                own = self.lifted[(self.codes == k) & (front == near)]
-                looks = {"s": size, "alpha": alpha, "zorder": zorder, **look}
-                if len(own):
-                    self.lifted_.append(ax.scatter(*own.T, **fixed, **looks))
-
-    def _viewpoint(self, span: np.ndarray) -> np.ndarray:
-        """Turn the axes so that the plane is seen nearly from its edge, and points spread."""
+    def _viewpoint(self, span: np.ndarray) -> tuple[float, float]:
+        """Elevation and azimuth from which the plane is seen from its edge, and points spread."""
         middle = (self.lifted - self.lifted.mean(axis=0)) / span
         # In units of the box; directions across a plane scale the other way round.
         normal = self.plane.w * span
         normal = normal / (np.linalg.norm(normal) or 1.0)
 
         def worth(view: tuple[float, float]) -> float:
-            eye = _eye(*view)
+            eye = eye_of(*view)
             right = np.cross([0.0, 0.0, 1.0], eye)
             right /= np.linalg.norm(right)
             seen = middle @ np.column_stack([right, np.cross(eye, right)])
@@ -335,9 +318,7 @@ class KernelDisplay(Display):
             # Ticks of an axis that points at the eye would lie on one another.
             turns = [float(q + a) for q in (-180, -90, 0, 90) for a in (25, 35, 45, 55, 65)]
             best = max(itertools.product((10.0, 18.0, 26.0), turns), key=worth)
-        ax: Any = self.axes_[1]
-        ax.view_init(*best)
-        return _eye(*best)
+        return best
 
     def _plot_surface(self, ax: Any, low: np.ndarray, high: np.ndarray) -> None:
         x, y = np.meshgrid(*(np.linspace(low[j], high[j], _SURFACE) for j in (0, 1)))
@@ -415,12 +396,6 @@ def _expansion(model: Any) -> tuple[np.ndarray, np.ndarray, float]:
 def _set_title(axes: Any, text: str) -> None:
     # Three axes take more room upwards than they fill.
     axes.set_title(text, y=0.99 if hasattr(axes, "get_zlim") else None)
-
-
-def _eye(elevation: float, azimuth: float) -> np.ndarray:
-    """The direction to the eye."""
-    e, a = math.radians(elevation), math.radians(azimuth)
-    return np.array([math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)])
 
 
 def _short(name: Any) -> str:

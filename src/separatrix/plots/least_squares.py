@@ -22,6 +22,8 @@ from separatrix.plots.fitted import (
     as_model,
     axis_label,
     class_codes,
+    column_names,
+    dense,
     labelled_rows,
     one_feature,
     quietly,
@@ -29,6 +31,7 @@ from separatrix.plots.fitted import (
     r_squared,
     target_label,
 )
+from separatrix.plots.planar import span_of
 from separatrix.plots.points import (
     SPARSE,
     axes_row,
@@ -40,7 +43,9 @@ from separatrix.plots.points import (
     write_beside,
     write_title,
 )
-from separatrix.plots.style import class_colours, ink, muted, plain
+from separatrix.plots.space import axes_in_space, draw_plane, draw_stems, scatter_about
+from separatrix.plots.style import class_colours, ink, muted, plain, plain_all
+from separatrix.plots.zero_set import curves_in
 from separatrix.verification.audit import verify
 
 __all__ = ["LeastSquaresDisplay", "RightTriangle"]
@@ -123,10 +128,10 @@ class LeastSquaresDisplay(Display):
     r"""Least squares: residuals as squares of which the sum is smallest, and the projection.
 
     With one feature the line through the points; with several the observed against the fitted
-    values, where the line is the diagonal.  Squares are squares on the screen, with the residual
-    for a side.  The second panel, where asked for, is the geometry in the space that has one
-    dimension a row: the fit is the foot of the perpendicular from the targets on what the columns
-    span.
+    values, where the line is the diagonal, or, where asked for, two features and the plane above
+    them.  Squares are squares on the screen, with the residual for a side.  The second panel, where
+    asked for, is the geometry in the space that has one dimension a row: the fit is the foot of the
+    perpendicular from the targets on what the columns span.
 
     Parameters
     ----------
@@ -148,6 +153,12 @@ class LeastSquaresDisplay(Display):
     classes : sequence of two labels, optional
     boundary : float, optional
         Where the line crosses 0.
+    plane : Hyperplane, optional
+        In the space of two features and the target, where the picture has three dimensions.
+    features : ndarray of shape (n, 2), optional
+        The two features, beside ``plane``.
+    feature_names : list of str, optional
+        Ready to draw.
     triangle : RightTriangle, optional
 
     Attributes
@@ -157,10 +168,11 @@ class LeastSquaresDisplay(Display):
         The first of them.
     figure_ : Figure
     points_ : PathCollection, or list of one a class
-    line_ : Line2D
+    line_ : Line2D or None
+    plane_ : Poly3DCollection or None
     squares_ : PolyCollection or None
         Drawn for up to 50 rows.
-    stems_ : LineCollection or None
+    stems_ : LineCollection, Line3DCollection or None
         Residuals as segments, where squares are not drawn, for up to 500 rows.
     boundary_ : Line2D or None
     triangle_ : Polygon or None
@@ -195,6 +207,9 @@ class LeastSquaresDisplay(Display):
     codes: np.ndarray | None = None
     classes: Any = None
     boundary: float | None = None
+    plane: Hyperplane | None = None
+    features: np.ndarray | None = None
+    feature_names: list[str] | None = None
     triangle: RightTriangle | None = None
 
     @classmethod
@@ -206,6 +221,7 @@ class LeastSquaresDisplay(Display):
         *,
         squares: bool = True,
         projection: bool = False,
+        surface: bool = False,
         ax: Any = None,
     ) -> LeastSquaresDisplay:
         """Draw a fitted model on rows.
@@ -225,7 +241,10 @@ class LeastSquaresDisplay(Display):
         projection : bool, default=False
             Also draw the triangle of targets, fit and residual, in a second panel.  It has its
             right angle for the rows of the fit, and without a penalty.
+        surface : bool, default=False
+            Of two features draw the plane in three dimensions, with residuals as segments.
         ax : Axes, or two of them with ``projection``, optional
+            One of ``projection="3d"`` with ``surface``.
 
         Returns
         -------
@@ -234,10 +253,11 @@ class LeastSquaresDisplay(Display):
         Raises
         ------
         TypeError
-            If a model of one feature has no slope.
+            If a model of one feature has no slope, or with ``surface`` of two.
         ValueError
-            For more than one target or more than two classes, or, with ``projection``, where the
-            residual is not orthogonal to the fit.
+            For ``surface`` with other than two features, or with ``projection``; for more than one
+            target or more than two classes; or, with ``projection``, where the residual is not
+            orthogonal to the fit.
         """
         model = as_model(model, y, numbers=True)
         check_is_fitted(model)
@@ -252,9 +272,21 @@ class LeastSquaresDisplay(Display):
             fitted, y_name = quietly(model.predict, X), target_label(y)
         fitted = np.asarray(fitted, dtype=np.float64).reshape(numbers.shape)
         several = matrix.shape[1] > 1
-        x, line = (fitted, (1.0, 0.0)) if several else (one_feature(matrix), _line_of(model))
+        x, line = fitted, (1.0, 0.0)
+        plane, features = None, None
+        if surface:
+            if matrix.shape[1] != 2 or projection:
+                raise ValueError(
+                    "surface=True draws a plane above two features, in one panel; X has "
+                    f"{matrix.shape[1]} columns, and projection is {projection}."
+                )
+            features, (slopes, level) = dense(matrix), _slopes_of(model, 2)
+            plane = Hyperplane(np.append(slopes, -1.0), level)
+        elif not several:
+            x, (slopes, level) = one_feature(matrix), _slopes_of(model, 1)
+            line = float(slopes[0]), level
         if several and codes is None:
-            y_name = f"observed {y_name}"
+            y_name = y_name if surface else f"observed {y_name}"
         elif several:
             boundary = 0.0
         elif codes is not None and line[0] != 0.0:
@@ -271,6 +303,9 @@ class LeastSquaresDisplay(Display):
             codes=codes,
             classes=classes,
             boundary=boundary,
+            plane=plane,
+            features=features,
+            feature_names=plain_all(column_names(names, matrix.shape[1])) if surface else None,
             triangle=_triangle(model, X, y, numbers, fitted) if projection else None,
         )
         return display.plot(ax, squares=squares)
@@ -281,6 +316,7 @@ class LeastSquaresDisplay(Display):
         Parameters
         ----------
         ax : Axes, or two of them where there is a triangle, optional
+            One of ``projection="3d"`` where there is a plane.
         squares : bool, default=True
 
         Returns
@@ -288,6 +324,15 @@ class LeastSquaresDisplay(Display):
         LeastSquaresDisplay
         """
         self.triangle_: Polygon | None = None
+        self.line_: Line2D | None = None
+        self.boundary_: Line2D | None = None
+        self.squares_: _Squares | None = None
+        self.plane_: Any = None
+        self.stems_: Any = None
+        self.points_: Any
+        if self.plane is not None and self.features is not None:
+            self._plot_space(ax, self.plane, self.features)
+            return self
         if self.triangle is None:
             self._begin(one_axes(ax, (5.6, 4.4)))
         else:
@@ -296,6 +341,39 @@ class LeastSquaresDisplay(Display):
         if self.triangle is not None:
             self._plot_triangle(self.axes_[1], self.triangle)
         return self
+
+    def _targets(self) -> list[str]:
+        """The targets -1, 0 and +1 as ticks."""
+        low, high = (plain(label, 16) for label in self.classes)
+        return [f"{low}\n−1", "0", f"{high}\n+1"]
+
+    # --- points and a plane -------------------------------------------------------------------
+
+    def _plot_space(self, ax: Any, plane: Hyperplane, features: np.ndarray) -> None:
+        points = np.column_stack([features, self.y])
+        feet = np.column_stack([features, self.fitted])
+        low, high, size = span_of(np.concatenate([points, feet]))
+        low, high = low - 0.06 * size, high + 0.06 * size
+        ax = axes_in_space(ax, [*(self.feature_names or []), self.y_label])
+        self._begin(ax)
+        (left, right), (near, far), zlim = zip(low, high, strict=True)
+        ax.set(xlim=(left, right), ylim=(near, far), zlim=zlim)
+        self.plane_ = draw_plane(ax, plane, low, high)
+        codes, classes, tint = self.codes, self.classes, muted()
+        if codes is None:
+            codes, classes, tint = np.zeros(len(points), dtype=int), ["points"], class_colours(2)[1]
+        self.points_ = scatter_about(ax, plane, points, codes, classes, size)
+        if len(points) <= _MOST_STEMS:
+            self.stems_ = draw_stems(ax, np.stack([points, feet], axis=1), colors=tint)
+        if self.codes is not None:
+            ax.set_zticks([-1.0, 0.0, 1.0], self._targets())
+            ax.tick_params("z", pad=12.0)
+            ax.zaxis.labelpad = 20.0
+            # Where the plane crosses 0.
+            level = Hyperplane(plane.w[:2], plane.b)
+            for ends in curves_in(level, (left, right, near, far)):
+                (self.boundary_,) = ax.plot(*ends.T, 0.0, color=ink(), ls=(0, (4, 3)), zorder=4.2)
+        write_title(ax, self._title())
 
     # --- points, line, squares ----------------------------------------------------------------
 
@@ -308,19 +386,16 @@ class LeastSquaresDisplay(Display):
         (self.line_,) = ax.plot(ends, level + slope * ends, color=ink(), lw=1.8, zorder=above)
         self._plot_residuals(ax, squared)
         where = np.column_stack([self.x, self.y])
-        self.points_: Any
         if self.codes is None:
             self.points_ = scatter_one(ax, where)
         else:
             self.points_ = scatter_classes(ax, where, self.codes, self.classes)
-        self.boundary_: Line2D | None = None
         if self.boundary is not None:
             self._plot_boundary(ax, self.boundary)
         elif self.several:
             ax.set_aspect("equal", adjustable="box")
         if self.codes is not None:
-            low, high = (plain(label, 16) for label in self.classes)
-            ax.set_yticks([-1.0, 0.0, 1.0], [f"{low}\n−1", "0", f"{high}\n+1"])
+            ax.set_yticks([-1.0, 0.0, 1.0], self._targets())
         ax.set(xlabel=self.x_label, ylabel=self.y_label)
         write_title(ax, self._title())
 
@@ -328,7 +403,6 @@ class LeastSquaresDisplay(Display):
         n, r = len(self.y), self.y - self.fitted
         low, high = np.minimum(self.y, self.fitted), np.maximum(self.y, self.fitted)
         tint = muted() if self.codes is not None else class_colours(2)[1]
-        self.squares_, self.stems_ = None, None
         if squared:
             # Tints add up where squares overlap.
             faint = min(1.0, (15.0 / n) ** 0.5)
@@ -475,16 +549,17 @@ def _equation(slope: float, level: float) -> str:
     return f"{slope:.4g} x {sign} {abs(level):.4g}".replace("-", "−")
 
 
-def _line_of(model: Any) -> tuple[float, float]:
-    """Slope and intercept of a model of one feature."""
+def _slopes_of(model: Any, n_features: int) -> tuple[np.ndarray, float]:
+    """Slopes and intercept of a model of so many features."""
     coef = getattr(model, "coef_", None)
-    if coef is None or np.size(coef) != 1:
+    if coef is None or np.size(coef) != n_features:
+        what, drawn = ("one number", "line") if n_features == 1 else ("two numbers", "plane")
         raise TypeError(
-            f"{type(model).__name__} has no slope (coef_ with one number), so there is no line to "
+            f"{type(model).__name__} has no slope (coef_ with {what}), so there is no {drawn} to "
             "draw; PolynomialDisplay draws curves."
         )
     level = np.asarray(getattr(model, "intercept_", 0.0), dtype=np.float64).ravel()
-    return float(np.ravel(coef)[0]), float(level[0])
+    return np.asarray(coef, dtype=np.float64).ravel(), float(level[0])
 
 
 def _two_classes(model: Any, labels: np.ndarray) -> tuple[list[Any], np.ndarray]:
