@@ -18,10 +18,10 @@ from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import last_step, traces_of
 from separatrix.plots.points import (
     axes_row,
-    legend_below,
     one_axes,
     place_text,
     write_beside,
+    write_legend,
     write_title,
 )
 from separatrix.plots.style import class_colours, class_markers, ink, line_dashes, muted, plain
@@ -308,7 +308,7 @@ class CertificateDisplay(Display):
         self.floor_: float | None = None
         if self.compared:
             self._begin([[one_axes(ax, figsize=(6.4, 4.4))]])
-            self._draw_compared(self.ax_, ax is None)
+            self._draw_compared(self.ax_)
             return self
         columns, several = len(self.against), len(self.curves) > 1
         rows = [self._draw_parts if several else self._draw_bounds, self._draw_gap]
@@ -432,17 +432,14 @@ class CertificateDisplay(Display):
         ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
         ax.legend(loc="upper right", ncols=2)
 
-    def _draw_compared(self, ax: Axes, new: bool) -> None:
+    def _draw_compared(self, ax: Axes) -> None:
         (what,) = self.against
         values = self.suboptimality
         self._draw_falling(ax, what, values, class_colours(max(len(self.curves), 2)), letters=28)
         _horizontal(ax, what, [curve.against(what) for curve in self.curves])
         ax.set_ylabel("$(P_k - D)\\;/\\;|D|$" if self.dual else "$P_k - D$")
         write_title(ax, f"Objective P minus the best lower bound D = {self.dual:.6g}")
-        if new:
-            legend_below(self.figure_, self.gap_, min(3, len(self.gap_)))
-        else:
-            ax.legend(loc="best", fontsize="x-small")
+        write_legend(ax, self.gap_, below=True)
         _note(ax, _missing(values, self.curves))
 
 

@@ -32,7 +32,7 @@ from separatrix.plots.fitted import (
     two_columns,
     two_labels,
 )
-from separatrix.plots.planar import Extent, span_of
+from separatrix.plots.planar import Extent, ellipse_of, span_of
 from separatrix.plots.points import (
     fill_regions,
     one_axes,
@@ -282,8 +282,7 @@ class DiscriminantDisplay(Display):
 
     def _ellipse(self, j: int, mass: float, colour: str) -> Ellipse:
         """The points whose Mahalanobis distance from the mean has the stated probability."""
-        values, vectors = np.linalg.eigh(self.covariances[j])
-        axes = 2.0 * np.sqrt(np.maximum(values, 0.0) * chi2.ppf(mass, 2))
+        (long, short), angle = ellipse_of(self.covariances[j], mass)
         innermost = mass == self.mass[0]
         # Fills of many classes would add up to mud.
         tint = 0.16 if innermost and len(self.classes) <= 4 else 0.0
@@ -291,9 +290,8 @@ class DiscriminantDisplay(Display):
         halo = [_Halo(linewidth=3.2, foreground=to_rgba(paper(), 0.7)), Normal()]
         looks: Looks = {"facecolor": to_rgba(colour, tint), "edgecolor": to_rgba(colour, 1.0)}
         looks |= {"lw": 1.5 if innermost else 1.2, "zorder": 2.0, "path_effects": halo}
-        angle = math.degrees(math.atan2(vectors[1, 1], vectors[0, 1]))
         centre = (float(self.means[j, 0]), float(self.means[j, 1]))
-        return Ellipse(centre, float(axes[1]), float(axes[0]), angle=angle, **looks)
+        return Ellipse(centre, 2.0 * long, 2.0 * short, angle=math.degrees(angle), **looks)
 
     def _extent(self) -> tuple[np.ndarray, np.ndarray]:
         """Room for the points and the largest ellipses."""

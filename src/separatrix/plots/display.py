@@ -65,8 +65,8 @@ class Animated:
     def draw_frame(self, k: int, ax: Axes) -> None:
         """Draw frame ``k``, from 0, into axes that are empty.
 
-        The figure of the axes is the same for all frames; a legend of the figure, below the axes
-        say, is drawn with the first.
+        The figure of the axes is the same for all frames, and so is the layout, which is that of
+        the first; a legend of the figure, below the axes say, is drawn with the first.
         """
         raise NotImplementedError
 
@@ -142,6 +142,11 @@ class Animated:
         def draw(k: int) -> None:
             ax.clear()
             own.draw_frame(k, ax)
+            if k == frames[0]:
+                # The layout settles in a few steps; that of the first frame holds for all.
+                for _ in range(4):
+                    figure.draw_without_rendering()
+                figure.set_layout_engine("none")
 
         # Writers refuse a background that shines through.
         with mpl.rc_context({"savefig.bbox": "standard"}):

@@ -38,13 +38,13 @@ from separatrix.plots.points import (
     draw_arrow,
     one_axes,
     padded,
+    place_text,
     scatter_classes,
     scatter_one,
-    write_beside,
     write_title,
 )
 from separatrix.plots.space import axes_in_space, draw_plane, draw_stems, scatter_about
-from separatrix.plots.style import class_colours, ink, muted, plain, plain_all
+from separatrix.plots.style import class_colours, ink, muted, number, plain, plain_all
 from separatrix.plots.zero_set import curves_in
 from separatrix.verification.audit import verify
 
@@ -418,12 +418,9 @@ class LeastSquaresDisplay(Display):
     def _plot_boundary(self, ax: Axes, boundary: float) -> None:
         ax.axhline(0.0, color=muted(), lw=0.8, zorder=1)
         self.boundary_ = ax.axvline(boundary, color=ink(), ls=(0, (4, 3)), lw=1.2, zorder=2)
-        # Above the upper row of points there is room that nothing needs.
-        ax.set_ylim(top=ax.get_ylim()[1] + 0.2 * np.ptp(ax.get_ylim()))
-        side = 1 if boundary < 0.5 * sum(ax.get_xlim()) else -1
-        looks = {"xycoords": ax.get_xaxis_transform(), "ha": "left" if side > 0 else "right"}
-        text = f"boundary\nat {boundary + 0.0:.4g}".replace("-", "−")
-        write_beside(ax, text, (boundary, 1.0), (4 * side, -2), va="top", **looks)
+        places = [(boundary, y) for y in np.linspace(*ax.get_ylim()[::-1], 20)]
+        text = f"boundary\nat {number(boundary)}"
+        place_text(ax, text, places, ways=[(1, 0), (-1, 0)])
 
     def _title(self) -> str:
         r = self.y - self.fitted
@@ -535,8 +532,7 @@ class LeastSquaresDisplay(Display):
 
 def _number(value: float) -> str:
     """Four digits, without an exponent where that is readable."""
-    text = f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
-    return text.replace("-", "−")
+    return f"{value:,.0f}" if 1e4 <= value < 1e9 else number(value)
 
 
 def _sides(r: np.ndarray, slope: float) -> np.ndarray:
@@ -546,7 +542,7 @@ def _sides(r: np.ndarray, slope: float) -> np.ndarray:
 
 def _equation(slope: float, level: float) -> str:
     sign = "−" if level < 0 else "+"
-    return f"{slope:.4g} x {sign} {abs(level):.4g}".replace("-", "−")
+    return f"{number(slope)} x {sign} {number(abs(level))}"
 
 
 def _slopes_of(model: Any, n_features: int) -> tuple[np.ndarray, float]:

@@ -17,7 +17,7 @@ from separatrix.losses import LOSSES, MarginLoss, MarginPerceptronLoss
 from separatrix.models.registry import stated
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import class_codes, last_step, one_a_class
-from separatrix.plots.points import axes_row, figure_of, one_axes, write_beside, write_title
+from separatrix.plots.points import axes_row, figure_of, one_axes, place_text, write_title
 from separatrix.plots.style import class_colours, ink, muted, plain
 
 __all__ = ["LossDisplay"]
@@ -400,13 +400,10 @@ class LossDisplay(Display):
         own = "$z$: score of the true class minus the best other score"
         ax.set_xlabel("margin $z = y\\,(w \\cdot x + b)$ of every row" if n_classes == 2 else own)
         if named:
-            # Not on a bar that reaches the top.
-            first, *_, last = bottom > top
-            where: Any = "upper right" if not last else "upper center" if first else "upper left"
             handles = [bars.patches[0] for bars in self.bars_]
             labels = [str(bars.get_label()) for bars in self.bars_]
             columns = 1 + (n_classes > 3)
-            ax.legend(handles, labels, loc=where, ncols=columns, fontsize="small")
+            ax.legend(handles, labels, loc="best", ncols=columns, fontsize="small")
 
     def _draw_bars(self, ax: Axes, width: float) -> np.ndarray:
         """The bars of each class on those of the one before; where the last ones end."""
@@ -432,27 +429,20 @@ class LossDisplay(Display):
         return min(top, 2.5 * inner) if inner else top
 
     def _annotate(self, ax: Axes) -> None:
-        edges, heights, highest = self.edges_, self.counts_.sum(axis=0), ax.get_ylim()[1]
+        heights, highest = self.counts_.sum(axis=0), ax.get_ylim()[1]
         text = f"{self.n_mistakes_:,} of {int(heights.sum()):,} rows are mistakes (z ≤ 0)"
         if self.n_within_ is not None:
             text += f", {self.n_within_:,} are within the margin (z < {self.level_:g})"
         self.notes_: list[Text] = [write_title(ax, text, fontsize="small")]
         for count, bar, sign in ((self.beyond_[0], 0, 1), (self.beyond_[1], -1, -1)):
-            if not count:
-                continue
-            cut = heights[bar] > highest
-            text = f"{count:,} beyond" + (", bar cut" if cut else "")
-            # Above the bars that the text is as long as.
-            share = min(0.09 * (len(text) + 4) / _inches(ax), 1.0)
-            near = np.abs(edges[:-1] - edges[bar]) <= share * (edges[-1] - edges[0])
-            # A bar that is cut reaches the top: the words stand beside it.
-            level = (
-                heights[near & (heights <= highest)].max(initial=0) if cut else heights[near].max()
-            )
-            offset = sign * (24.0 if cut else 3.0), 3.0
-            text = f"← {text}" if sign > 0 else f"{text} →"
-            looks = {"ha": "left" if sign > 0 else "right", "va": "bottom", "color": muted()}
-            self.notes_.append(write_beside(ax, text, (edges[bar], float(level)), offset, **looks))
+            if count:
+                cut = heights[bar] > highest
+                text = f"{count:,} beyond" + (", bar cut" if cut else "")
+                text = f"← {text}" if sign > 0 else f"{text} →"
+                # The lowest place above the bars; beside one that reaches the top.
+                x = self.edges_[bar + sign * bool(cut)]
+                places = [(x, y) for y in np.linspace(0.0, highest, 40)]
+                self.notes_.append(place_text(ax, text, places, ways=[(sign, 1)], color=muted()))
 
 
 def _inches(ax: Axes) -> float:

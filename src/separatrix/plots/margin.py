@@ -453,11 +453,11 @@ class MarginDisplay(Display):
         self.width_.append(place_text(self.ax_, text, places, beside=[self.arrow], **looks))
 
     def _handles(self) -> list[Any]:
-        handles: list[Any] = [
-            *self.points_,
-            Line2D([], [], color=ink(), lw=1.8, label="boundary"),
-            Line2D([], [], color=ink(), lw=1.1, ls="--", label="score -1 and +1"),
-        ]
+        handles: list[Any] = list(self.points_)
+        if self.boundary:
+            handles.append(Line2D([], [], color=ink(), lw=1.8, label="boundary"))
+        if any(self.margins.values()):
+            handles.append(Line2D([], [], color=ink(), lw=1.1, ls="--", label="score -1 and +1"))
         if self.support_ is not None:
             label = "support vector" + (",\nlarger with slack" if self._grow() else "")
             ring: Looks = {"marker": "o", "markersize": 8.0, "markerfacecolor": "none"}

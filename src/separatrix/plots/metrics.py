@@ -224,10 +224,7 @@ def calibration_display(
     def brier(_: Any, target: Target) -> str:
         return f"Brier {np.mean(np.square(target[1] - target[2])):.3f}"
 
-    panels = _curves(CalibrationDisplay, targets, ax, brier, **options)
-    for curve, marker in zip(panels, class_markers(len(panels)), strict=True):
-        curve.line_.set(marker=marker, markersize=5)
-    return panels
+    return _curves(CalibrationDisplay, targets, ax, brier, **options)
 
 
 def confusion_matrix_display(
@@ -385,7 +382,7 @@ def _curves(
     n = len(targets)
     # Beside the axes there is room for the names of many classes.
     axes, curves = one_axes(ax, figsize=(4.9 if n <= _INSIDE else 6.7, 4.9)), []
-    dotted: Looks = {"color": muted(), "lw": 1.0, "ls": (0, (1, 2)), "zorder": 1}
+    dotted: Looks = {"color": muted(), "lw": 1.0, "ls": (0, (2, 2)), "zorder": 1}
     for k, target in enumerate(targets):
         name, positive, scores = target
         curve = kind.from_predictions(positive, scores, name=name, ax=axes, **options)
@@ -393,6 +390,8 @@ def _curves(
         curve.line_.set(color=colour, linestyle=line_dashes(n)[k], linewidth=1.8, zorder=3)
         curve.line_.set_label(f"{name}: {value(curve, target)}")
         curves.append(curve)
+        if kind is CalibrationDisplay:
+            curve.line_.set(marker=class_markers(n)[k], markersize=5)
         if kind is PrecisionRecallDisplay:
             # What chance gives is the share of the class.
             own = {**dotted, "color": colour if n > 1 else muted()}
@@ -407,12 +406,13 @@ def _curves(
     write_title(axes, f"{what}{rest}")
     handles = [*(curve.line_ for curve in curves), Line2D([], [], label=reference, **dotted)]
     # Of few curves there is room within the axes, and of many none.
-    beside, size = ax is None and n > _INSIDE, "small" if n <= _INSIDE else "x-small"
+    beside = ax is None and n > _INSIDE
+    size = "xx-small" if n > 20 else "small" if beside or n <= _INSIDE else "x-small"
     if beside:
         axes.get_legend().remove()
     where = "outside right center" if beside else "best"
     holder = figure_of(axes) if beside else axes
-    holder.legend(handles=handles, loc=where, fontsize=size if n <= 20 else "xx-small")
+    holder.legend(handles=handles, loc=where, fontsize=size)
     return Panels(curves, [axes])
 
 

@@ -25,16 +25,15 @@ from separatrix.plots.planar import box, half_plane, span_of
 from separatrix.plots.points import (
     axes_row,
     draw_arrow,
-    figure_of,
     fill,
-    legend_below,
     one_axes,
     scatter_classes,
     set_limits,
     write_beside,
+    write_legend,
     write_title,
 )
-from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain
+from separatrix.plots.style import class_colours, class_looks, ink, muted, number, paper, plain
 from separatrix.plots.updates import recorded
 from separatrix.solvers.trace import Update
 
@@ -63,15 +62,10 @@ _SMALL = 200_000
 _WIDE = 2_000
 
 
-def _number(value: float, digits: int = 4) -> str:
-    # A zero has no sign here.
-    return f"{value + 0.0:.{digits}g}".replace("-", "−")
-
-
 def _tuples(*pair: Sequence[float]) -> str:
     """``(1, −3) → (2, −2)``, with fewer digits where that would be too long for a panel."""
     for digits in (4, 3, 2):
-        texts = [", ".join(_number(v, digits) for v in values) for values in pair]
+        texts = [", ".join(number(v, digits) for v in values) for values in pair]
         if sum(map(len, texts)) <= 36:
             break
     else:
@@ -240,7 +234,7 @@ class PerceptronDisplay(Animated, Display):
         first = f"update {k:,}{last}, pass {update.epoch:,}: row {update.sample:,} (class {label})"
         if not self.in_plane:
             before, after = self._scores(update, np.array([update.sample])).ravel()
-            return f"{first}\nits score: {_number(float(before))} → {_number(float(after))}"
+            return f"{first}\nits score: {number(float(before))} → {number(float(after))}"
         old, new = list(update.coef_before), list(update.coef)
         if not self.fit_intercept:
             return f"{first}\nw = {_tuples(old, new)}"
@@ -314,7 +308,7 @@ class PerceptronDisplay(Animated, Display):
                 if position + columns < n:
                     axes.set_xlabel("")
                     axes.tick_params(labelbottom=not self.in_plane)
-            legend_below(self.figure_, self.legend_handles(), 4)
+            write_legend(self.ax_, self.legend_handles(), below=True)
         return self
 
     def plot_update(self, k: int, ax: Axes | None = None) -> PerceptronDisplay:
@@ -341,7 +335,7 @@ class PerceptronDisplay(Animated, Display):
         self._draw(self.ax_, update)
         self.ax_.set_title(self.title(k))
         if ax is None:
-            legend_below(self.figure_, self.legend_handles(), 2)
+            write_legend(self.ax_, self.legend_handles(), below=True)
         return self
 
     def draw_frame(self, k: int, ax: Axes) -> None:
@@ -349,7 +343,7 @@ class PerceptronDisplay(Animated, Display):
         self._draw(ax, self.updates[k])
         ax.set_title(self.title(k + 1))
         if not ax.figure.legends:
-            legend_below(figure_of(ax), self.legend_handles(), 2)
+            write_legend(ax, self.legend_handles(), below=True)
 
     def legend_handles(self) -> list[Any]:
         """What the picture's signs mean, for a legend where it suits: axes given get none."""

@@ -36,6 +36,15 @@ def along(line: np.ndarray, shares: Any, size: Any = 1.0) -> np.ndarray:
     return np.stack([np.interp(at, reached, line[:, c]) for c in (0, 1)], axis=1)
 
 
+def ellipse_of(covariance: np.ndarray, mass: float) -> tuple[np.ndarray, float]:
+    """Half axes, the longer first, and the angle of the ellipse that holds a Gaussian's mass."""
+    sizes, axes = np.linalg.eigh(covariance)
+    # In two dimensions the squared distance is exponential.
+    reach = math.sqrt(-2.0 * math.log1p(-mass))
+    angle = math.atan2(axes[1, 1], axes[0, 1])
+    return reach * np.sqrt(np.maximum(sizes[::-1], 0.0)), angle
+
+
 def pixel_middles(extent: Extent, across: int, up: int) -> np.ndarray:
     """The middles of the pixels of an image, row by row from the bottom."""
     left, right, bottom, top = extent

@@ -18,7 +18,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
-from matplotlib.patches import PathPatch, Polygon
+from matplotlib.patches import PathPatch, Polygon, Rectangle
 from matplotlib.text import Annotation, Text
 
 from separatrix.plots.planar import along, compound
@@ -119,7 +119,7 @@ def padded(low: Any, high: Any, share: float, least: float = 1.0) -> tuple[float
     return float(low - pad), float(high + pad)
 
 
-class Panels(Sequence[DisplayT]):
+class Panels(list[DisplayT]):
     """Displays that were drawn together: ``len``, indexing and iteration go over them.
 
     Parameters
@@ -135,20 +135,25 @@ class Panels(Sequence[DisplayT]):
     """
 
     def __init__(self, displays: Sequence[DisplayT], axes: Any) -> None:
-        self._displays = list(displays)
+        super().__init__(displays)
         self.axes_ = np.asarray(axes, dtype=object)
         self.figure_ = figure_of(self.axes_[0])
-
-    def __len__(self) -> int:
-        return len(self._displays)
-
-    def __getitem__(self, k: Any) -> Any:
-        return self._displays[k]
 
 
 def marker_size(n: int) -> float:
     """The area of a point among ``n``, in square points of print."""
     return float(np.clip(36.0 * (200.0 / max(n, 1)) ** 0.5, 5.0, 36.0))
+
+
+def _crowd(count: int, most: float, n: int = 0) -> dict[str, Any]:
+    """How points look that are as many as ``count``, in a picture of ``n``."""
+    return {
+        "s": marker_size(count),
+        "alpha": float(np.clip((1_500.0 / max(count, 1)) ** 0.5, 0.25, most)),
+        "linewidths": 0.5 if count <= MANY else 0.0,
+        "edgecolors": paper(),
+        "rasterized": max(n, count) > MANY,
+    }
 
 
 def scatter_classes(
@@ -175,15 +180,7 @@ def scatter_classes(
     def style(k: int) -> dict[str, Any]:
         alike = len(classes) * int(np.count_nonzero(codes == k))
         rare = 2 * alike < n
-        count = alike if rare else n
-        return {
-            "s": marker_size(count),
-            "alpha": float(np.clip((2_000.0 / max(count, 1)) ** 0.5, 0.25, 0.95)),
-            "linewidths": 0.5 if count <= MANY else 0.0,
-            "edgecolors": paper(),
-            "rasterized": n > MANY,
-            "zorder": 3.1 if rare else 3.0,
-        }
+        return _crowd(alike if rare else n, 0.95, n) | {"zorder": 3.1 if rare else 3.0}
 
     looks = [{**style(k), **look, **kwargs} for k, look in enumerate(class_looks(len(classes)))]
     return [
@@ -205,15 +202,8 @@ def scatter_one(ax: Axes, points: np.ndarray, n: int | None = None, **kwargs: An
         To ``Axes.scatter``.
     """
     n = len(points) if n is None else n
-    style: dict[str, Any] = {
-        "s": 0.7 * marker_size(n),
-        "color": class_colours(2)[0],
-        "edgecolors": paper(),
-        "linewidths": 0.4 if n <= MANY else 0.0,
-        "alpha": float(np.clip((1_000.0 / max(n, 1)) ** 0.5, 0.25, 1.0)),
-        "rasterized": n > MANY,
-        "zorder": 3,
-    }
+    style = _crowd(n, 1.0) | {"color": class_colours(2)[0], "zorder": 3}
+    style["s"] = 0.7 * style["s"]
     if "facecolors" in kwargs:
         del style["color"]
     return ax.scatter(points[:, 0], points[:, 1], **{**style, **kwargs})
@@ -352,7 +342,7 @@ def place_text(
 
 
 def _drawn(ax: Axes, new: Text) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-    """Points, lines and corners of words that are in axes, in pixels."""
+    """Points, lines, and the corners of words and bars that are in axes, in pixels."""
     points, lines = [np.empty((0, 2))], []
     for artist in [*ax.lines, *ax.collections]:
         if isinstance(artist, PathCollection):
@@ -364,7 +354,8 @@ def _drawn(ax: Axes, new: Text) -> tuple[np.ndarray, list[np.ndarray], list[np.n
             lines += [along(line, _SAMPLES) for line in ends if len(line)]
     words = [text for text in ax.texts if text is not new and text.get_text()]
     legend = ax.get_legend()
-    boxes = [one.get_window_extent() for one in [*words, *([legend] if legend else [])]]
+    bars = [one for one in ax.patches if isinstance(one, Rectangle) and one.get_height()]
+    boxes = [one.get_window_extent() for one in [*words, *bars, *([legend] if legend else [])]]
     return np.concatenate(points), lines, [box.get_points() for box in boxes]
 
 
@@ -399,8 +390,8 @@ def write_note(ax: Any, note: str, title: str = "") -> None:
     write_title(ax, title, pad=8.0 + 1.25 * small * len(lines))
 
 
-def write_legend(ax: Axes, handles: Sequence[Any]) -> Legend:
-    """The classes, where they cover no points: beside the axes, or below the figure if too wide.
+def write_legend(ax: Axes, handles: Sequence[Any], *, below: bool = False) -> Legend:
+    """What is what, where it covers no points: beside the axes, or below the figure if too wide.
 
     In a figure without a layout that makes room for it, within the axes, where there is most room.
     """
@@ -418,19 +409,17 @@ def write_legend(ax: Axes, handles: Sequence[Any]) -> Legend:
         loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, borderaxespad=0.0, **given
     )
     size, box = legend.get_window_extent(), ax.figure.bbox
-    wide = size.width > 0.35 * box.width or size.height > 0.8 * box.height
+    wide = below or size.width > 0.35 * box.width or size.height > 0.8 * box.height
     # The only layout that makes room for legends outside axes.
     if wide and isinstance(layout, ConstrainedLayoutEngine):
         legend.remove()
-        given |= {"loc": "outside lower left", "frameon": False, "fontsize": "x-small"}
+        font = "small" if below else "x-small"
+        given |= {"loc": "outside lower center", "frameon": False, "fontsize": font}
         columns = max(1, int(box.width / (0.85 * size.width + 12.0)))
+        # As many in the last row as in the others, as far as that goes.
+        columns = -(-len(labels) // -(-len(labels) // columns))
         legend = ax.figure.legend(ncols=columns, columnspacing=1.2, **given)
     return readable(legend)
-
-
-def legend_below(figure: Figure, handles: Sequence[Any], ncols: int) -> None:
-    """A legend below all axes, where it covers nothing."""
-    figure.legend(handles=handles, loc="outside lower center", ncols=ncols, frameon=False)
 
 
 def readable(legend: Legend) -> Legend:

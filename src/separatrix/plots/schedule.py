@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from separatrix.data.validation import check_number
 from separatrix.plots.display import Display, Looks
-from separatrix.plots.points import legend_below, one_axes, write_title
+from separatrix.plots.points import one_axes, write_legend, write_title
 from separatrix.plots.style import class_colours, class_markers, plain
 from separatrix.solvers.schedules import Schedule
 
@@ -151,8 +151,5 @@ class ScheduleDisplay(Display):
             self.ax_.set_ylim(middle / 12.0, middle * 12.0)
         self.ax_.set(xlabel="step $k$", ylabel="learning rate $\\eta_k$")
         write_title(self.ax_, "Learning rates, and whether the steps reach the optimum")
-        if ax is None:
-            legend_below(self.figure_, self.lines_, 1 if n <= 4 else 2)
-        else:
-            self.ax_.legend(loc="best", fontsize="x-small")
+        write_legend(self.ax_, self.lines_, below=True)
         return self

@@ -154,6 +154,11 @@ def plain(text: Any, limit: int = 40) -> str:
     return text.replace("$", r"\$")
 
 
+def number(value: float, digits: int = 4) -> str:
+    """A number with so many digits, with the minus sign of print; a zero has no sign."""
+    return f"{value + 0.0:.{digits}g}".replace("-", "−")
+
+
 def plain_all(names: Sequence[Any], limit: int = 40) -> list[str]:
     """:func:`plain` for a list of names."""
     return [plain(name, limit) for name in names]

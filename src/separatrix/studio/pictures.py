@@ -9,6 +9,7 @@ import numpy as np
 
 from separatrix.geometry.discriminant import Discriminant
 from separatrix.geometry.hyperplane import Hyperplane
+from separatrix.plots.planar import ellipse_of
 from separatrix.plots.zero_set import Field, Surface, level_sets
 from separatrix.studio.fitting import Fitted
 from separatrix.studio.multipliers import multipliers_of
@@ -157,17 +158,8 @@ def ellipses_of(fit: Fitted) -> list[dict[str, Any]]:
     for k, code in enumerate(fit.classes):
         covariance = np.asarray(fit.model.covariance_)
         own = covariance[k] if fit.state.model == "qda" else covariance
-        sizes, axes = np.linalg.eigh(own)
         for share in (0.5, 0.9):
-            # In two dimensions the squared distance is exponential.
-            reach = math.sqrt(-2.0 * math.log(1.0 - share))
-            half = reach * np.sqrt(np.maximum(sizes, 0.0))
-            found.append(
-                {
-                    "class": code,
-                    "center": np.asarray(fit.model.means_[k]).tolist(),
-                    "axes": [float(half[1]), float(half[0])],
-                    "angle": float(math.atan2(axes[1, 1], axes[0, 1])),
-                }
-            )
+            half, angle = ellipse_of(own, share)
+            place = {"class": code, "center": np.asarray(fit.model.means_[k]).tolist()}
+            found.append({**place, "axes": half.tolist(), "angle": angle})
     return found
