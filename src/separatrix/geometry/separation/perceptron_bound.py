@@ -159,8 +159,8 @@ def perceptron_bound(
     learning_rate : float, default=1.0
     margin : float, default=0.0
         A point is a mistake while ``y (w.x + b) < margin``; with 0, while it is ``<= 0``.
-    order : {"cyclic", "restart", "random"}, default="cyclic"
-        Of the run.  The bound holds for every order.
+    order : {"cyclic", "restart", "random", "replacement", "margin"}, default="cyclic"
+        Of the run, as in :class:`separatrix.Perceptron`.  The bound holds for every order.
     max_passes : int, default=1000
         Of the run.
     random_state : int, RandomState or None
