@@ -183,7 +183,7 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
     random_state: Any = None
     time_limit: float | None = None
     verbose: int = 0
-    record: bool | str = False
+    record: Any = False
     penalty: Any = compat(
         "no penalty is applied, because the best weights under any penalty are zero",
         (None, "l2", "l1", "elasticnet"),
