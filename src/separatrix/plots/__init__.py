@@ -26,6 +26,7 @@ _HOMES = {
     "ComparisonDisplay": "separatrix.plots.comparison",
     "ConvergenceDisplay": "separatrix.plots.convergence",
     "DecisionDisplay": "separatrix.plots.decision",
+    "DescentDisplay": "separatrix.plots.descent",
     "DiscriminantDisplay": "separatrix.plots.discriminant",
     "KernelDisplay": "separatrix.plots.kernel",
     "LeastSquaresDisplay": "separatrix.plots.least_squares",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from separatrix.plots.comparison import ComparisonDisplay as ComparisonDisplay
     from separatrix.plots.convergence import ConvergenceDisplay as ConvergenceDisplay
     from separatrix.plots.decision import DecisionDisplay as DecisionDisplay
+    from separatrix.plots.descent import DescentDisplay as DescentDisplay
     from separatrix.plots.discriminant import DiscriminantDisplay as DiscriminantDisplay
     from separatrix.plots.kernel import KernelDisplay as KernelDisplay
     from separatrix.plots.least_squares import LeastSquaresDisplay as LeastSquaresDisplay

@@ -15,7 +15,7 @@ from separatrix.geometry import perceptron_bound
 from separatrix.geometry.separation.convergence import convergence
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
 from separatrix.messages import counted
-from separatrix.plots.zero_set import Field
+from separatrix.plots.objective_levels import objective_levels
 from separatrix.schedules import schedule_of
 from separatrix.studio.fitting import Fitted
 from separatrix.studio.state import PANELS
@@ -37,10 +37,8 @@ _EMPTY: dict[str, Any] = {
     "y": {"label": ""},
     "series": [],
 }
-# Of the grid on which the objective is evaluated, and how many of its level sets are drawn.
-_GRID, _LEVELS = 25, 9
-# What a field has in place of larger values.
-_FIELD_END = 1e300
+# A side of the grid on which the objective is evaluated.
+_CELLS = 24
 # The width of the picture over its height.
 _WIDE = 1.65
 
@@ -149,21 +147,10 @@ def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[st
         for side in (-1.0, 1.0)
     ]
 
-    def objective(points: np.ndarray) -> np.ndarray:
-        thetas = (problem.to_internal(problem.join(weights, intercept)) for weights in points)
-        return np.nan_to_num([problem.value(one) for one in thetas], nan=np.inf)
-
-    field = Field(objective, extent, cells=_GRID - 1, halvings=0, steps=0)
-    least, most = float(field.values.min()), float(field.values.max())
-    # A field ends where floats do.
-    if not least < most < _FIELD_END:
-        return extent, []
-    least = min(least, float(objective(answer)[0]))
-    # Closer together near the optimum.
-    levels = least + (most - least) * (np.arange(1, _LEVELS + 1) / (_LEVELS + 1)) ** 3
+    point = problem.join(answer[0], intercept)
     return extent, [
-        {"level": level, "parts": [line.tolist() for line in field.lines(level)]}
-        for level in levels.tolist()
+        {"level": level, "parts": [line.tolist() for line in lines]}
+        for level, lines in objective_levels(problem, point, (0, 1), extent, _CELLS)
     ]
 
 
