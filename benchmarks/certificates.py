@@ -29,6 +29,7 @@ import scipy.sparse as sp
 
 from benchmarks.attacks import crash, is_refusal, one_thread_each, parser, results
 from benchmarks.hostile_data import FAMILIES, Data, all_there, power, separable, stored
+from separatrix.solvers.perceptron import ORDERS
 
 __all__ = ["FAMILIES", "MODELS", "Case", "Outcome", "attack", "case_of", "main", "tried"]
 
@@ -283,7 +284,7 @@ def _perceptron(rng: np.random.Generator, data: Data) -> dict[str, Any]:
         "max_passes": int(rng.choice([1, 3, 20])),
         "margin": float(rng.choice([0.0, 0.0, power(rng, -2, 2)])),
         "average": bool(rng.random() < 0.3),
-        "order": str(rng.choice(["cyclic", "restart", "random"])),
+        "order": str(rng.choice(ORDERS)),
         "learning_rate": float(rng.choice([1.0, 0.1, power(rng, -3, 3)])),
         "fit_intercept": bool(rng.random() < 0.7),
         "random_state": 0,

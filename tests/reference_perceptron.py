@@ -26,6 +26,8 @@ class Run:
     clean: bool = False
     updates: list[tuple[int, int, Vector, Vector]] = field(default_factory=list)
     mistakes: list[int] = field(default_factory=list)
+    # The row and the pass of every visit.
+    visits: list[tuple[int, int]] = field(default_factory=list)
     # The weights after every visit, and those that a pass puts up for the pocket.
     visited: list[Vector] = field(default_factory=list)
     put_up: list[Vector] = field(default_factory=list)
@@ -59,7 +61,13 @@ def run(
     position = 0
     while out.passes < max_passes and not out.clean:
         out.passes += 1
-        sequence = list(next(permutations)) if order == "random" else list(range(n))
+        sequence = list(range(n))
+        if order in ("random", "replacement"):
+            sequence = list(next(permutations))
+        if order == "margin":
+            sequence.sort(
+                key=[s * dot(r, out.theta) for s, r in zip(signs, rows, strict=True)].__getitem__
+            )
         if order != "restart":
             position = 0
         made = 0
@@ -79,10 +87,14 @@ def run(
                     position = 0
             else:
                 stood[-1] = (stood[-1][0] + 1, stood[-1][1])
+            out.visits.append((i, out.passes))
             out.visited.append(out.theta)
             if position == n:
                 break
         out.clean = position == n if order == "restart" else made == 0
+        if order == "replacement":
+            # Not all rows were visited.
+            out.clean &= count_mistakes(X, y, out.theta, lift, margin) == 0
         out.ends.append(out.theta)
         # The weights that stood the longest, of those made in this pass; and those at its end.
         gone = [pair for pair in stood[1:-1] if pair[0] > stood[-1][0]]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference_perceptron as reference
 from separatrix import LinearSVC, Perceptron, SGDClassifier, SGDRegressor, verify
+from separatrix.data.random_state import generator_of, seed_of
 from separatrix.exceptions import ConventionWarning
 from separatrix.models import sklearn_compat
 from separatrix.persistence.model_file import load_model, save_model
@@ -269,6 +272,67 @@ def test_restart_goes_back_to_the_first_row() -> None:
     # As many visits as rows are a pass.
     visits = sum(u.sample + 1 for u in model.trace_.updates) + 200
     assert model.n_iter_ == -(-visits // 200)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("margin", [0.0, 2.0])
+def test_the_steps_are_all_visits_of_the_fit(order: str, margin: float) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.integers(-4, 5, size=(25, 2)).astype(float)
+    signs = np.where(X @ [2, -1] > 0.5, 1, -1)
+    y = np.array(["no", "yes"])[(signs + 1) // 2]
+    start, seed = [-1.0, 2.0, 0.5], 5
+    draws = generator_of(seed_of(seed))
+    arranged = (
+        (draws.permutation(25) if order == "random" else draws.integers(25, size=25)).tolist()
+        for _ in itertools.count()
+    )
+    options = {"order": order, "margin": margin, "max_passes": 400}
+    expected = reference.run(
+        X.tolist(), signs.tolist(), **options, start=start, rate=0.5, permutations=arranged
+    )
+    model = Perceptron(**options, learning_rate=0.5, random_state=seed)
+    begin = {"coef_init": start[:2], "intercept_init": start[2]}
+    steps = model.steps(X, y, **begin)
+    assert not hasattr(model, "coef_")
+    model.fit(X, y, **begin)
+    assert model.certificate_.ok
+    # The rows, passes and weights are those of the definition, in exact arithmetic ...
+    assert [(s.sample, s.epoch) for s in steps] == expected.visits
+    after = [reference.exact([*s.coef, s.intercept]) for s in steps]
+    assert after == expected.visited
+    before = [reference.exact([*s.coef_before, s.intercept_before]) for s in steps]
+    assert before == [reference.exact(start), *after[:-1]]
+    # ... and so are the scores, and what follows from them.
+    updates = 0
+    for k, (step, theta) in enumerate(zip(steps, before, strict=True), start=1):
+        score = reference.dot(theta, reference.exact([*X[step.sample], 1]))
+        z = score * int(signs[step.sample])
+        assert (step.visit, step.label, step.sign) == (k, y[step.sample], signs[step.sample])
+        assert (step.score, step.mistake) == (score, reference.is_mistake(z, Fraction(margin)))
+        updates += step.mistake
+        assert step.updates == updates
+    # The run is that of the fit.
+    assert model.n_updates_ == steps[-1].updates == len(expected.updates)
+    assert model.n_iter_ == steps[-1].epoch == expected.passes
+    assert [*steps[-1].coef, steps[-1].intercept] == [*model.coef_[0], model.intercept_[0]]
+    assert [s.visit for s in steps[2:5]] == [3, 4, 5]
+
+
+def test_steps_say_why_and_name_the_class_of_several() -> None:
+    X, y = [[-1, -1], [1, 0], [-1, 1.5]], [5, 6, 7]
+    steps = Perceptron(max_passes=2).steps(X, y)
+    assert {step.part for step in steps} == {5, 6, 7}
+    assert all(step.sign == (1 if step.label == step.part else -1) for step in steps)
+    assert steps[0].why == "score 0 does not have the sign of 5 (+1)"
+    wide = Perceptron(margin=2.0).steps([[-1.0], [3.0]], [-1, 1])
+    assert wide[0].why == "y times the score, 0, is below 2"
+    assert wide[-1].why.endswith("reaches 2")
+    # Weights that separate the rows are no run.
+    assert len(Perceptron().steps([[-1.0], [3.0]], [-1, 1], coef_init=[1.0])) == 0
+    for options in ({"early_stopping": True}, {"early_stopping": True, "order": "margin"}):
+        with pytest.raises(ValueError, match="early_stopping=True"):
+            (Perceptron(**options).steps if len(options) == 1 else Perceptron(**options).fit)(X, y)
 
 
 # --- the average -------------------------------------------------------------------------------

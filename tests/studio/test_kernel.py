@@ -134,6 +134,14 @@ def test_the_published_run_of_the_perceptron(studio):
     for lower, upper in ((line, along), (along, length), (length, root)):
         assert np.all(lower <= upper * (1 + 1e-12) + 1e-12)
     np.testing.assert_allclose(length[1:], np.linalg.norm(made, axis=1))
+    # From another start, with a margin, the ends are others, and the chain holds as well.
+    parameters = {"start": [3, -4, 1], "margin": 0.5, "learning_rate": 0.5}
+    answer = asked(
+        studio, model="perceptron", panel="theorem", points=points, parameters=parameters
+    )
+    chain = np.array([one["y"] for one in answer["panel"]["series"]])
+    assert chain[1, 0] == np.sqrt(26) and chain.shape[1] > 2
+    assert np.all(np.diff(chain, axis=0) <= 1e-12 * chain[:-1].max())
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])

@@ -195,6 +195,7 @@ def keep_steps(model: Any, problems: Problems, solutions: list[Solution]) -> Non
         for solution in solutions:
             assert solution.trace is not None
             solution.trace.updates = solution.state.updates
+            solution.trace.stretches = getattr(solution.state, "stretches", [])
 
 
 def forget_averaged(model: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import numbers
 import time
 import warnings
@@ -36,6 +37,7 @@ from separatrix.models.linear import (
     sparsify,
 )
 from separatrix.models.parameters import compat, parameter
+from separatrix.models.perceptron_steps import PerceptronSteps
 from separatrix.models.sgd import SGDClassifier
 from separatrix.models.sklearn_compat import N_JOBS, WARM_START, warn_once
 from separatrix.objectives.base import LinearProblem
@@ -78,11 +80,15 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
 
     Parameters
     ----------
-    order : {"cyclic", "restart", "random"}, default="cyclic"
+    order : {"cyclic", "restart", "random", "replacement", "margin"}, default="cyclic"
         The order of the rows: as given; as given, starting again from the first row after every
-        update; or shuffled in every pass. With "restart" a pass is as many visits as there are
+        update; shuffled in every pass; drawn in every pass with replacement, as many as there are
+        rows; or by ``y (w.x + b)`` at the beginning of every pass, the lowest first, which costs
+        another product with ``X``. With "restart" a pass is as many visits as there are
         rows, and it is free of mistakes when it goes from the first row to the last; where the
-        classes overlap, it may never get beyond the first rows.
+        classes overlap, it may never get beyond the first rows. With "replacement" a pass that
+        changes nothing is free of mistakes only if all rows, also those that were not drawn, are
+        on their side.
     learning_rate : float, default=1.0
     fit_intercept : bool, default=True
         Whether there is an offset, as if every row ended in a constant 1; otherwise the plane
@@ -112,11 +118,12 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
     time_limit : float, optional
         Time limit in seconds of :meth:`fit`.
     verbose : int, default=0
-    record : bool, default=False
+    record : bool or "visits", default=False
         Keep ``trace_``, whose ``updates`` hold every correction with the weights before and
         after it: ``8 * n_features`` bytes for each update, so ten thousand updates of fifty
         thousand weights take 4 GB. It also evaluates the weights after every pass, which is a
-        product with ``X``.
+        product with ``X``. With "visits" its ``stretches`` hold every visited row and its score as
+        well, of which :meth:`steps` makes a sequence.
 
     Attributes
     ----------
@@ -176,7 +183,7 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
     random_state: Any = None
     time_limit: float | None = None
     verbose: int = 0
-    record: bool = False
+    record: Any = False
     penalty: Any = compat(
         "no penalty is applied, because the best weights under any penalty are zero",
         (None, "l2", "l1", "elasticnet"),
@@ -344,6 +351,11 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
     ) -> None:
         """The same updates, as stochastic gradients, which can hold rows out."""
         self._check_parameters()
+        if self.order not in ("cyclic", "random"):
+            raise ValueError(
+                "early_stopping=True visits the rows as given or shuffled, and "
+                f"order={self.order!r} is neither; give order='cyclic' or order='random'."
+            )
         matrix, y = validate(self, X, y)
         weights = sample_weight_of(sample_weight, matrix)
         descent = SGDClassifier.perceptron(
@@ -464,6 +476,61 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
             warn(str(self.certificate_), ConvergenceWarning)
         return self
 
+    def steps(
+        self,
+        X: Any,
+        y: Any,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        sample_weight: Any = None,
+    ) -> PerceptronSteps:
+        """Every visit of the algorithm, also those that change nothing.
+
+        The visits are those that :meth:`fit` makes with the same parameters, start and seed; the
+        model itself stays as it is. Of more than two classes those of each class against the rest
+        follow one another.
+
+        Parameters
+        ----------
+        X, y, coef_init, intercept_init, sample_weight
+            As in :meth:`fit`, but no row blocks.
+
+        Returns
+        -------
+        sequence of PerceptronStep
+            Each has the number of the ``visit``, the pass (``epoch``), the row (``sample``), its
+            ``label`` and ``score`` before the visit, whether it was a ``mistake``, the weights
+            before the visit (``coef_before``, ``intercept_before``) and after it (``coef``,
+            ``intercept``), the number of ``updates`` so far, and ``why``.
+
+        Raises
+        ------
+        ValueError
+            As in :meth:`fit`, and with ``early_stopping``.
+
+        Examples
+        --------
+        >>> from separatrix import Perceptron
+        >>> X, y = [[-1, -1], [1, 0], [-1, 1.5]], ["a", "b", "a"]
+        >>> for step in Perceptron(fit_intercept=False).steps(X, y)[:3]:
+        ...     print(step)
+        visit 1, pass 1, row 0: score 0 does not have the sign of 'a' (-1), so w becomes [1, 1]
+        visit 2, pass 1, row 1: score 1 has the sign of 'b' (+1), so w stays
+        visit 3, pass 1, row 2: score 0.5 does not have the sign of 'a' (-1), so w becomes [2, -0.5]
+        """
+        if self.early_stopping is True:
+            raise ValueError(
+                "early_stopping=True fits by stochastic gradients, whose single visits are not "
+                "recorded; leave it out."
+            )
+        run = copy.copy(self)
+        run.record, run.calibrate = "visits", None
+        with warnings.catch_warnings():
+            # The visits are what they are, whether the run comes to an end or not.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            run.fit(X, y, coef_init, intercept_init, sample_weight)
+        return PerceptronSteps(run, np.ravel(y))
+
     @property
     def _passes(self) -> int:
         return int(self.max_iter if self.max_passes == 1000 else self.max_passes)
@@ -530,7 +597,7 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
             return MistakePasses(keep, self._passes, self._patience)
         return MistakeDriven(
             self.order,
-            record=bool(self.record),
+            record=self.record if self.record == "visits" else bool(self.record),
             keep="average" if self.average else otherwise,
             most=self._passes if otherwise == "best" else None,
             patience=self._patience,

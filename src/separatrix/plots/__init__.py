@@ -24,13 +24,16 @@ from separatrix.exceptions import MissingPackageError
 _HOMES = {
     "CertificateDisplay": "separatrix.plots.certificate",
     "ComparisonDisplay": "separatrix.plots.comparison",
+    "ConvergenceDisplay": "separatrix.plots.convergence",
     "DecisionDisplay": "separatrix.plots.decision",
+    "DescentDisplay": "separatrix.plots.descent",
     "DiscriminantDisplay": "separatrix.plots.discriminant",
     "HyperplaneDisplay": "separatrix.plots.hyperplane",
     "KernelDisplay": "separatrix.plots.kernel",
     "LeastSquaresDisplay": "separatrix.plots.least_squares",
     "LossDisplay": "separatrix.plots.loss",
     "MarginDisplay": "separatrix.plots.margin",
+    "OrdersDisplay": "separatrix.plots.orders",
     "PathDisplay": "separatrix.plots.path",
     "PerceptronDisplay": "separatrix.plots.perceptron",
     "PolynomialDisplay": "separatrix.plots.polynomial",
@@ -48,7 +51,9 @@ __all__ = [*_HOMES]
 if TYPE_CHECKING:
     from separatrix.plots.certificate import CertificateDisplay as CertificateDisplay
     from separatrix.plots.comparison import ComparisonDisplay as ComparisonDisplay
+    from separatrix.plots.convergence import ConvergenceDisplay as ConvergenceDisplay
     from separatrix.plots.decision import DecisionDisplay as DecisionDisplay
+    from separatrix.plots.descent import DescentDisplay as DescentDisplay
     from separatrix.plots.discriminant import DiscriminantDisplay as DiscriminantDisplay
     from separatrix.plots.hyperplane import HyperplaneDisplay as HyperplaneDisplay
     from separatrix.plots.kernel import KernelDisplay as KernelDisplay
@@ -59,6 +64,7 @@ if TYPE_CHECKING:
     from separatrix.plots.metrics import confusion_matrix_display as confusion_matrix_display
     from separatrix.plots.metrics import precision_recall_display as precision_recall_display
     from separatrix.plots.metrics import roc_display as roc_display
+    from separatrix.plots.orders import OrdersDisplay as OrdersDisplay
     from separatrix.plots.path import PathDisplay as PathDisplay
     from separatrix.plots.perceptron import PerceptronDisplay as PerceptronDisplay
     from separatrix.plots.polynomial import PolynomialDisplay as PolynomialDisplay

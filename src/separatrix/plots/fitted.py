@@ -13,9 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from separatrix.data.labels import codes_of
+from separatrix.data.design import as_design
+from separatrix.data.labels import codes_of, encode_as
 from separatrix.data.validation import validate
 from separatrix.geometry.hyperplane import Hyperplane, plane_of, sides_of
+from separatrix.models.regressor import rows_of_fit
+from separatrix.objectives.base import Objective
 from separatrix.plots.style import plain
 from separatrix.solvers.trace import Trace
 
@@ -97,6 +100,35 @@ def traces_of(model: Any, what: str) -> tuple[Trace, ...]:
         name = type(model).__name__
         raise ValueError(f"This {name} has no record of its {what}; fit it with record=True.")
     return trace if isinstance(trace, tuple) else (trace,)
+
+
+def claimed_problem(model: Any, X: Any, y: Any) -> Any:
+    """The problem that a fitted linear model claims to have solved, set up from training data.
+
+    Raises
+    ------
+    TypeError
+        For a model that claims none, or whose points are no weights of columns.
+    ValueError
+        For bad data, or a model of several problems.
+    """
+    name = type(model).__name__
+    own = hasattr(model, "_claims") and hasattr(model, "coef_")
+    if not own or getattr(model, "_in_closed_form", False):
+        raise TypeError(f"{name} is not a linear model of this library that was fitted in steps.")
+    design = as_design(validate(model, X))
+    if hasattr(model, "classes_"):
+        weights = getattr(model, "class_weight", None)
+        target: Any = encode_as(model.classes_, y, design.n_samples, None, weights)
+    else:
+        target = rows_of_fit(model, X, y, None)
+    claims = model._claims(design, target)
+    problem = claims[0][1]
+    if len(claims) > 1 or problem.output_shape:
+        raise ValueError(f"This {name} has weights for several classes or targets; fit one pair.")
+    if not isinstance(problem, Objective):
+        raise TypeError(f"{name} minimises no sum of losses and a penalty.")
+    return problem
 
 
 def class_codes(model: Any, y: Any, n_samples: int) -> np.ndarray:

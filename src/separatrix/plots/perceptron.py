@@ -16,11 +16,13 @@ from matplotlib.ticker import MaxNLocator
 
 from separatrix.data.validation import check_number
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.geometry.separation.perceptron_bound import PerceptronBound, perceptron_bound
+from separatrix.geometry.separation.convergence import order_runs
+from separatrix.geometry.separation.perceptron_bound import PerceptronBound
 from separatrix.messages import counted
 from separatrix.plots.boundaries import plot_plane
 from separatrix.plots.display import Animated, Display, Looks, spread_steps
 from separatrix.plots.fitted import dense
+from separatrix.plots.orders import OrdersDisplay
 from separatrix.plots.planar import box, half_plane, span_of
 from separatrix.plots.points import (
     axes_row,
@@ -34,7 +36,7 @@ from separatrix.plots.points import (
     write_title,
 )
 from separatrix.plots.style import class_colours, class_looks, ink, muted, number, paper, plain
-from separatrix.plots.updates import recorded
+from separatrix.plots.updates import bound_of, recorded
 from separatrix.solvers.trace import Update
 
 __all__ = ["PerceptronDisplay"]
@@ -223,6 +225,58 @@ class PerceptronDisplay(Animated, Display):
         display = cls(**run, shown=())
         display.shown = display._chosen(updates)
         return display.plot(ax=ax)
+
+    @staticmethod
+    def compare_orders(
+        X: Any,
+        y: Any,
+        orders: Sequence[str] = ("cyclic", "random", "replacement"),
+        *,
+        starts: Sequence[Any] | None = None,
+        n_trials: int = 30,
+        ax: Any = None,
+        **options: Any,
+    ) -> OrdersDisplay:
+        """Draw the corrections and passes of perceptrons that visit the rows in several orders.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of two classes, which some plane separates.
+        orders : sequence of str, default=("cyclic", "random", "replacement")
+            Of :class:`separatrix.Perceptron`.
+        starts : sequence of array-like, optional
+            Weights to start from, with the intercept last if there is one; zero by default.
+        n_trials : int, default=30
+            Runs of each order in which rows are drawn; of the others one run is all there is.
+        ax : sequence of two Axes, optional
+        **options
+            ``fit_intercept``, ``learning_rate``, ``margin``, ``max_passes`` and ``random_state``,
+            as of :func:`separatrix.perceptron_bound`.
+
+        Returns
+        -------
+        OrdersDisplay
+
+        Raises
+        ------
+        ValueError
+            For bad parameters or data, and for classes that are not separable.
+
+        Examples
+        --------
+        >>> from separatrix.plots import PerceptronDisplay
+        >>> X, y = [[-1, 3], [-1, -1], [3, -1], [0, 1.5]], [-1, -1, 1, 1]
+        >>> display = PerceptronDisplay.compare_orders(X, y, n_trials=10)
+        >>> for runs in display.runs:
+        ...     print(runs.order, len(runs.corrections), runs.corrections.max() <= 55)
+        cyclic 1 True
+        random 10 True
+        replacement 10 True
+        """
+        runs = order_runs(X, y, orders=orders, starts=starts, n_trials=n_trials, **options)
+        return OrdersDisplay(runs=runs).plot(ax=ax)
 
     # --- the captions -----------------------------------------------------------------------
 
@@ -540,17 +594,13 @@ class PerceptronDisplay(Animated, Display):
     def _bound(self) -> PerceptronBound | None:
         if not self.plain_rule or self.X.n_stored > _SMALL or self.X.n_features > _WIDE:
             return None
-        start = self.updates[0]
-        return perceptron_bound(
-            self.X.matrix,
-            np.where(self.codes == 1, 1, -1),
+        return bound_of(
+            self.X,
+            self.codes,
+            self.updates,
             fit_intercept=self.fit_intercept,
-            coef_init=start.coef_before,
-            intercept_init=start.intercept_before if self.fit_intercept else None,
-            learning_rate=self.rate,
+            rate=self.rate,
             margin=self.margin,
-            # The run is known; what is asked for is the bound.
-            max_passes=1,
         )
 
     def _draw_bars(self, ax: Axes, epochs: np.ndarray) -> None:

@@ -11,11 +11,12 @@ from sklearn.pipeline import Pipeline
 from separatrix.certificate import Certificate
 from separatrix.data.design import as_design
 from separatrix.data.validation import validate
+from separatrix.geometry.separation.perceptron_bound import PerceptronBound, perceptron_bound
 from separatrix.plots.fitted import class_codes, column_names, dense, last_step, traces_of
 from separatrix.solvers.schedules import Constant, Schedule
 from separatrix.solvers.trace import Trace, Update
 
-__all__ = ["recorded"]
+__all__ = ["bound_of", "recorded", "weights_after"]
 
 
 def recorded(model: Any, X: Any, y: Any, part: Any) -> dict[str, Any]:
@@ -66,6 +67,38 @@ def recorded(model: Any, X: Any, y: Any, part: Any) -> dict[str, Any]:
         "plain_rule": plain_rule,
         "rate": rate,
     }
+
+
+def bound_of(
+    X: Any,
+    codes: np.ndarray,
+    updates: Sequence[Update],
+    *,
+    fit_intercept: bool,
+    rate: float,
+    margin: float,
+) -> PerceptronBound:
+    """What the convergence theorem says of a recorded run."""
+    start = updates[0]
+    return perceptron_bound(
+        X.matrix,
+        np.where(codes == 1, 1, -1),
+        fit_intercept=fit_intercept,
+        coef_init=start.coef_before,
+        intercept_init=start.intercept_before if fit_intercept else None,
+        learning_rate=rate,
+        margin=margin,
+        # The run is known; what is asked for is the bound.
+        max_passes=1,
+    )
+
+
+def weights_after(updates: Sequence[Update], fit_intercept: bool) -> np.ndarray:
+    """The weights of the start and after every update, with the offset last if there is one."""
+    first = updates[0]
+    pairs = [(first.coef_before, first.intercept_before)]
+    pairs += [(update.coef, update.intercept) for update in updates]
+    return np.array([[*w, b] if fit_intercept else w for w, b in pairs])
 
 
 def _run_of(model: Any, part: Any) -> tuple[Trace, Certificate, list[Any]]:

@@ -256,7 +256,7 @@ class MistakePasses(MistakeDriven):
         corrected = 0
         for rows in problem.passes.each(_loaded, None, check_interrupt):
             block = problem.rule.objective(rows)
-            state.visits, state.shares = self._schedule(block.upper, state.rng)
+            state.visits, state.shares = self._schedule(block.upper, self._arranged(block, state))
             state.position = 0
             state.scores, state.mistakes = np.zeros(len(rows)), np.zeros(len(rows), dtype=np.int64)
             made, stood, most = super()._visited(block, state, _nothing, stood, most)

@@ -41,7 +41,7 @@ from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.protocol import Candidate, Solver, require_parts
 from separatrix.solvers.stochastic import Visits, remember
-from separatrix.solvers.trace import Trace, Update
+from separatrix.solvers.trace import Stretch, Trace, Update
 
 __all__ = [
     "ORDERS",
@@ -53,20 +53,22 @@ __all__ = [
     "starting_points",
 ]
 
-ORDERS = ("cyclic", "restart", "random")
+ORDERS = ("cyclic", "restart", "random", "replacement", "margin")
+# Orders that stay the same from pass to pass.
+_FIXED = ("cyclic", "restart")
 
 
 class _Rule(NamedTuple):
     """The rule of the updates; ``offset`` is 1 where the last weight is the intercept, else 0.
 
-    With ``random`` the rows are in random order, so that each is announced before it is read.
+    With ``scattered`` the rows are not in their order, so that each is announced before it is read.
     """
 
     rate: float
     level: float
     offset: int
     restart: bool
-    random: bool
+    scattered: bool
 
 
 class _Visited(NamedTuple):
@@ -116,7 +118,7 @@ def _visit(rows, y, visits, shares, rule, seen, position, budget, limit):
     elapsed, taken, stood, most = seen.tally[0], seen.tally[1], seen.tally[2], seen.tally[3]
     d = theta.shape[0] - offset
     end = visits.shape[0]
-    announced = end if rule.random else 0
+    announced = end if rule.scattered else 0
     made = 0
     updates = 0
     latest = -1
@@ -289,6 +291,8 @@ class MistakeDrivenState:
         Visits so far, and ``elapsed`` times what the weights exceed their average by.
     updates, recorded : list of Update, ndarray
         What was recorded, and the weights that it ends with.
+    stretches : list of Stretch
+        The recorded visits.
     passes, improved : int
         Passes made; the one that put up the best weights.
     taken, corrected : float, int
@@ -322,6 +326,7 @@ class MistakeDrivenState:
     visits: np.ndarray
     shares: np.ndarray
     updates: list[Update] = field(default_factory=list)
+    stretches: list[Stretch] = field(default_factory=list)
     position: int = 0
     elapsed: float = 0.0
     taken: float = 0.0
@@ -369,11 +374,13 @@ class MistakeDriven(Solver):
 
     Parameters
     ----------
-    order : {"cyclic", "restart", "random"}
+    order : {"cyclic", "restart", "random", "replacement", "margin"}
         Rows as they come; as they come, and from the first again after every update, where as
-        many visits as there are rows are a pass; or shuffled anew for every pass.
-    record : bool
-        Keep every update.
+        many visits as there are rows are a pass; shuffled anew for every pass; as many as there
+        are, each drawn from all of them; or by their margins at the beginning of the pass, the
+        lowest first.
+    record : bool or "visits"
+        Keep every update, and with "visits" every visit as well.
     keep : {"best", "average", "last"}
         What is the answer: the best weights seen, the average of the weights after each visit,
         or the weights at the end.
@@ -395,7 +402,7 @@ class MistakeDriven(Solver):
     def __init__(
         self,
         order: str = "cyclic",
-        record: bool = False,
+        record: bool | str = False,
         keep: str = "best",
         most: int | None = None,
         patience: int | None = None,
@@ -413,15 +420,23 @@ class MistakeDriven(Solver):
     def requires(self, problem: MistakeObjective) -> None:
         require_parts("A mistake-driven pass", (problem.loss, "slope_at"), (problem.design, "rows"))
 
-    def _schedule(
-        self, weights: np.ndarray, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _arranged(self, problem: MistakeObjective, state: MistakeDrivenState) -> np.ndarray:
+        """The rows in the order of the next pass."""
+        n = problem.design.n_samples
+        if self.order == "random":
+            return state.rng.permutation(n)
+        if self.order == "replacement":
+            return state.rng.integers(n, size=n)
+        if self.order == "margin":
+            return np.argsort(problem.y * problem.linear(state.theta), kind="stable")
+        return np.arange(n)
+
+    @staticmethod
+    def _schedule(weights: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The rows in order, each as often as its weight says, and each visit's share."""
-        n = len(weights)
-        order = rng.permutation(n) if self.order == "random" else np.arange(n)
         if np.all(weights == 1.0):
             return order, weights
-        visits = Visits.of(n, weights, order)
+        visits = Visits.of(len(order), weights, order)
         rows = visits.rows.astype(np.int64)
         return rows, visits.shares if len(visits.shares) else np.ones(len(rows))
 
@@ -477,8 +492,9 @@ class MistakeDriven(Solver):
         if self.keep == "best" and not state.settled:
             self._put_up(problem, state, state.theta)
         state.settled = False
-        if not problem.in_passes and (state.passes == 0 or self.order == "random"):
-            state.visits, state.shares = self._schedule(problem.upper, state.rng)
+        if not problem.in_passes and (state.passes == 0 or self.order not in _FIXED):
+            order = self._arranged(problem, state)
+            state.visits, state.shares = self._schedule(problem.upper, order)
         if self.order != "restart":
             state.position = 0
         state.passes += 1
@@ -515,8 +531,9 @@ class MistakeDriven(Solver):
         while left > 0 and state.position < total:
             if left < total:
                 check_interrupt()
+            begun = state.position
             state.position, made, updates, latest = kernel(
-                *rows, rule, seen, state.position, min(left, stretch), limit
+                *rows, rule, seen, begun, min(left, stretch), limit
             )
             # Now, and not at the end: a look at the clock may end the pass.
             state.elapsed, state.taken, stood, most = seen.tally.tolist()
@@ -524,12 +541,16 @@ class MistakeDriven(Solver):
             corrected += updates
             if self.record and updates:
                 remember(problem, state, latest)
+            if self.record == "visits":
+                visited = state.visits[begun : begun + made]
+                scores = state.scores[visited]
+                state.stretches.append(Stretch(state.passes, visited, scores, updates == 1))
         return corrected, stood, most
 
     def _rule(self, problem: MistakeObjective) -> _Rule:
         offset = int(problem.fit_intercept)
-        restart, random = self.order == "restart", self.order == "random"
-        return _Rule(problem.rate, problem.level, offset, restart, random)
+        restart, scattered = self.order == "restart", self.order not in _FIXED
+        return _Rule(problem.rate, problem.level, offset, restart, scattered)
 
     def _visiting(self, problem: MistakeObjective) -> Any:
         return specialise(
@@ -560,7 +581,8 @@ class MistakeDriven(Solver):
         """A step of several passes."""
         kernel = specialise(_passes, visit=self._visiting(problem), count=self._counting(problem))
         if state.passes == 0:
-            state.visits, state.shares = self._schedule(problem.upper, state.rng)
+            order = self._arranged(problem, state)
+            state.visits, state.shares = self._schedule(problem.upper, order)
         whole = len(state.sample) == len(state.trial)
         scores = np.zeros(0) if state.best_scores is None else state.best_scores.copy()
         before, last, state.best = state.fewest, state.best, state.best.copy()
@@ -596,6 +618,10 @@ class MistakeDriven(Solver):
         state.broken = not np.all(np.isfinite(state.theta))
         # With restarts too: as many visits as there are rows, and none a mistake, reach the end.
         state.clean = corrected == 0 and not state.broken
+        if state.clean and self.order == "replacement":
+            # Rows that were not drawn may be mistakes.
+            every = np.arange(problem.design.n_samples)
+            state.clean = self._counted(problem, state.theta, every, state.scores, 0.0) == 0.0
         if state.clean:
             # All rows were visited at these weights: their scores are known.
             state.best, state.best_scores = state.theta.copy(), state.scores.copy()
@@ -610,24 +636,27 @@ class MistakeDriven(Solver):
         state.faultless = False
         return Candidate(state.best, scores=state.best_scores)
 
+    def _counted(
+        self,
+        problem: MistakeObjective,
+        theta: np.ndarray,
+        sample: np.ndarray,
+        scores: np.ndarray,
+        enough: float,
+    ) -> float:
+        """The weight of the mistakes among some rows, or more than ``enough``; see the kernel."""
+        offset = int(problem.fit_intercept)
+        rows = problem.design.rows, problem.y, sample, problem.upper
+        found = self._counting(problem)(*rows, problem.level, offset, theta, scores, enough)
+        return float(found)
+
     def _put_up(
         self, problem: MistakeObjective, state: MistakeDrivenState, theta: np.ndarray
     ) -> None:
         """Keep weights that make no more mistakes on the sample than the best so far."""
         if not np.all(np.isfinite(theta)):
             return
-        problem = problem.judge
-        mistakes = self._counting(problem)(
-            problem.design.rows,
-            problem.y,
-            state.sample,
-            problem.upper,
-            problem.level,
-            int(problem.fit_intercept),
-            theta,
-            state.trial,
-            state.fewest,
-        )
+        mistakes = self._counted(problem.judge, theta, state.sample, state.trial, state.fewest)
         # The latest of equals is kept: as long as the passes make headway it is the better one.
         if mistakes <= state.fewest:
             whole = len(state.sample) == len(state.trial)
@@ -695,7 +724,10 @@ def finalize(
         # A look found out before the pass that would have been clean.
         n_iter += 1
         ahead = state.position if solver.order == "restart" else 0
-        state.elapsed += float(state.shares[ahead:].sum())
+        if solver.record == "visits":
+            state = solver.step(problem, state, lambda: None)
+        else:
+            state.elapsed += float(state.shares[ahead:].sum())
     theta = state.average if solver.keep == "average" else state.best
     status, primal = run.status, run.primal
     if theta is not solution.theta:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["Trace", "Update"]
+__all__ = ["Stretch", "Trace", "Update"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,28 @@ class Update:
     mistakes: int
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """Visits of a mistake-driven method in succession at the same weights.
+
+    Attributes
+    ----------
+    epoch : int
+        The pass over the data, from 1.
+    samples : ndarray of int
+        The rows that were visited.
+    scores : ndarray
+        The score that each was met with.
+    corrected : bool
+        Whether the last visit was a mistake and changed the weights; the others changed nothing.
+    """
+
+    epoch: int
+    samples: np.ndarray
+    scores: np.ndarray
+    corrected: bool
+
+
 @dataclass
 class Trace:
     """What a fit did, filled in by the driver when ``record=True``.
@@ -60,6 +82,8 @@ class Trace:
         support vectors), and how many of these are at their upper end.
     updates : list of Update
         The single corrections, for a perceptron.
+    stretches : list of Stretch
+        All visits of a perceptron, where ``record="visits"``.
     forecast : dict of str to float
         For a method that was chosen by its cost: what each that came into question was expected to
         take, in passes over the rows.
@@ -85,6 +109,7 @@ class Trace:
     n_support: list[int] = field(default_factory=list)
     n_bounded: list[int] = field(default_factory=list)
     updates: list[Update] = field(default_factory=list)
+    stretches: list[Stretch] = field(default_factory=list)
     forecast: dict[str, float] = field(default_factory=dict)
     methods: list[tuple[int, str]] = field(default_factory=list)
 

@@ -118,7 +118,7 @@ def _options(state: State) -> dict[str, Any]:
     recorded: dict[str, Any] = {"record": True, "random_state": 0}
     timed = {**recorded, "time_limit": tuned.now.patience}
     beside: dict[str, dict[str, Any]] = {
-        "perceptron": {"max_iter": MOST_PASSES, **recorded},
+        "perceptron": {"max_iter": MOST_PASSES, **recorded, "record": "visits"},
         "logistic": timed,
         "linear_svm": timed,
         "kernel_svm": {**timed, "tol": KERNEL_TOL, "max_iter": tuned.now.most_iterations},

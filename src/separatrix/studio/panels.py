@@ -12,9 +12,10 @@ from separatrix import PolynomialRegression
 from separatrix.data.design import as_design
 from separatrix.data.labels import encode_as
 from separatrix.geometry import perceptron_bound
+from separatrix.geometry.separation.convergence import convergence
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
 from separatrix.messages import counted
-from separatrix.plots.zero_set import Field
+from separatrix.plots.objective_levels import objective_levels
 from separatrix.schedules import schedule_of
 from separatrix.studio.fitting import Fitted
 from separatrix.studio.state import PANELS
@@ -36,10 +37,8 @@ _EMPTY: dict[str, Any] = {
     "y": {"label": ""},
     "series": [],
 }
-# Of the grid on which the objective is evaluated, and how many of its level sets are drawn.
-_GRID, _LEVELS = 25, 9
-# What a field has in place of larger values.
-_FIELD_END = 1e300
+# A side of the grid on which the objective is evaluated.
+_CELLS = 24
 # The width of the picture over its height.
 _WIDE = 1.65
 
@@ -148,21 +147,10 @@ def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[st
         for side in (-1.0, 1.0)
     ]
 
-    def objective(points: np.ndarray) -> np.ndarray:
-        thetas = (problem.to_internal(problem.join(weights, intercept)) for weights in points)
-        return np.nan_to_num([problem.value(one) for one in thetas], nan=np.inf)
-
-    field = Field(objective, extent, cells=_GRID - 1, halvings=0, steps=0)
-    least, most = float(field.values.min()), float(field.values.max())
-    # A field ends where floats do.
-    if not least < most < _FIELD_END:
-        return extent, []
-    least = min(least, float(objective(answer)[0]))
-    # Closer together near the optimum.
-    levels = least + (most - least) * (np.arange(1, _LEVELS + 1) / (_LEVELS + 1)) ** 3
+    point = problem.join(answer[0], intercept)
     return extent, [
-        {"level": level, "parts": [line.tolist() for line in field.lines(level)]}
-        for level in levels.tolist()
+        {"level": level, "parts": [line.tolist() for line in lines]}
+        for level, lines in objective_levels(problem, point, (0, 1), extent, _CELLS)
     ]
 
 
@@ -205,38 +193,26 @@ def _theorem(fit: Fitted, steps: Any, points: Any) -> Any:
     """k gamma <= theta.u <= |theta| <= sqrt(k) R, of the run: the theorem's proof as a picture."""
     if steps is None:
         return None
-    plain = fit.options["margin"] == 0.0 and fit.options["learning_rate"] == 1.0
     bound = _bound_of(fit)
     words = "theorem", "Why it stops", "corrections k", "length"
-    if not (plain and bound.from_zero):
-        note = (
-            "The two sides of the proof are drawn for a start at zero, a rate of 1 and no margin."
-        )
-        return _panel(*words, [], note=note)
     if bound.margin is None or not bound.margin.lower > 0.0:
         return _panel(*words, [], note=_bound_sentence(bound))
-    lifted = np.array([1.0 if fit.options["fit_intercept"] else 0.0])
-    unit = np.array([*bound.verdict.hyperplane.w, bound.verdict.hyperplane.b])
-    unit[2:] *= lifted
-    unit /= np.linalg.norm(unit)
-    theta = np.array(steps["theta"], dtype=float)
     # The weights after each correction, and how many there were at each step.
     wrong = np.array(steps["mistake"], dtype=bool)
-    count = np.cumsum(wrong)
-    after = theta[[0, *np.flatnonzero(wrong)]]
-    k = np.arange(len(after), dtype=float)
-    X = np.column_stack([fit.X, np.broadcast_to(lifted, (len(fit.X), 1))])
-    gamma = float(np.min(fit.y * (X @ unit)))
-    length = np.linalg.norm(after, axis=1)
+    theta = np.array(steps["theta"], dtype=float)[[0, *np.flatnonzero(wrong)]]
+    weights = theta if fit.options["fit_intercept"] else theta[:, :2]
+    proof = convergence(bound, fit.X, fit.y, weights)
+    k = np.arange(len(theta), dtype=float)
+    lower, upper = proof.formulas
     series = [
-        _series("line", "\u221ak R", k, np.sqrt(k) * bound.radius),
-        _series("line", "\u2016\u03b8\u2016", k, length),
-        _series("line", "\u03b8\u00b7u", k, after @ unit),
-        _series("line", "k\u03b3", k, k * gamma),
+        _series("line", upper, k, proof.upper(k)),
+        _series("line", "\u2016\u03b8\u2016", k, proof.length),
+        _series("line", "\u03b8\u00b7u", k, proof.projection),
+        _series("line", lower, k, proof.lower(k)),
     ]
-    follow = [[float(j), float(length[j])] for j in count.tolist()]
+    follow = [[float(j), float(proof.length[j])] for j in np.cumsum(wrong).tolist()]
     note = (
-        "k\u03b3 \u2264 \u03b8\u00b7u \u2264 \u2016\u03b8\u2016 \u2264 \u221ak R: a line "
+        f"{lower} \u2264 \u03b8\u00b7u \u2264 \u2016\u03b8\u2016 \u2264 {upper}: a line "
         f"stays below a square root only for so long. {_bound_sentence(bound)}"
     )
     return _panel(*words, series, follow=follow, note=note)

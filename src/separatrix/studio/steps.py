@@ -34,29 +34,20 @@ def _vector(values: Any) -> str:
     return f"({', '.join(_signed(float(value)) for value in values)})"
 
 
-def _visits(fit: Fitted, trace: Any) -> list[tuple[int, int]] | None:
-    """Every row that was looked at, and the update that it caused (from 1; 0 for none).
+def _visits(trace: Any) -> list[tuple[int, int]]:
+    """Every row that was visited, and the update that it caused (from 1; 0 for none).
 
-    None where the order is not known, or there are too many for anyone to walk through.
+    The updates alone where there are too many visits for anyone to walk through.
     """
-    order, n = fit.options["order"], len(fit.y)
-    if order not in ("cyclic", "restart") or len(trace.updates) > _MOST:
-        return None
+    if sum(len(stretch.samples) for stretch in trace.stretches) > _MOST:
+        return [(one.sample, k) for k, one in enumerate(trace.updates[:_MOST], start=1)]
     found: list[tuple[int, int]] = []
-    row = 0
-    for k, one in enumerate(trace.updates, start=1):
-        while row != one.sample:
-            found.append((row, 0))
-            row = (row + 1) % n
-        found.append((row, k))
-        row = 0 if order == "restart" else (row + 1) % n
-        if len(found) > _MOST:
-            return None
-    if fit.model.certificate_.status == "optimal":
-        # The rest of the pass, and the one in which nothing was wrong.
-        found += [(k, 0) for k in range(row, n) if row]
-        found += [(k, 0) for k in range(n)]
-    return None if len(found) > _MOST else found
+    made = 0
+    for stretch in trace.stretches:
+        *others, last = stretch.samples.tolist()
+        made += stretch.corrected
+        found += [*((row, 0) for row in others), (last, made if stretch.corrected else 0)]
+    return found
 
 
 def _updates(fit: Fitted, trace: Any) -> dict[str, Any]:
@@ -68,9 +59,7 @@ def _updates(fit: Fitted, trace: Any) -> dict[str, Any]:
     visit: list[int | None] = [None]
     mistake = [False]
     rate, margin = float(fit.options["learning_rate"]), float(fit.options["margin"])
-    visits = _visits(fit, trace)
-    if visits is None:
-        visits = [(one.sample, k) for k, one in enumerate(updates, start=1)]
+    visits = _visits(trace)
     for row, k in visits:
         before = theta[-1]
         point = [*fit.X[row], lifted]

@@ -12,11 +12,11 @@ import scipy.sparse as sp
 
 from separatrix._compiled.rounding import EPS
 from separatrix.data.labels import plain_label
-from separatrix.data.random_state import seed_of
+from separatrix.data.random_state import generator_of, seed_of
 from separatrix.data.validation import check_choice, check_number
 from separatrix.geometry.exact.products import product_signs
 from separatrix.geometry.exact.rational import dot, root_down, root_up, round_up
-from separatrix.geometry.points import Cloud, labelled_points
+from separatrix.geometry.points import Cloud, LabelledPoints, labelled_points
 from separatrix.geometry.separation.margin import MarginBounds, margin_bounds
 from separatrix.geometry.separation.separability import Separability, decide
 from separatrix.geometry.separation.witness import Sides
@@ -25,7 +25,7 @@ from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.perceptron import ORDERS, MistakeDriven, starting_points
 
-__all__ = ["PerceptronBound", "perceptron_bound"]
+__all__ = ["PerceptronBound", "perceptron_bound", "posed", "run_of"]
 
 
 @dataclass(frozen=True)
@@ -159,8 +159,8 @@ def perceptron_bound(
     learning_rate : float, default=1.0
     margin : float, default=0.0
         A point is a mistake while ``y (w.x + b) < margin``; with 0, while it is ``<= 0``.
-    order : {"cyclic", "restart", "random"}, default="cyclic"
-        Of the run.  The bound holds for every order.
+    order : {"cyclic", "restart", "random", "replacement", "margin"}, default="cyclic"
+        Of the run, as in :class:`separatrix.Perceptron`.  The bound holds for every order.
     max_passes : int, default=1000
         Of the run.
     random_state : int, RandomState or None
@@ -195,26 +195,18 @@ def perceptron_bound(
     'not_separable'
     """
     check_choice("order", order, ORDERS)
-    check_number("learning_rate", learning_rate, above=0)
-    check_number("margin", margin, minimum=0)
     check_number("max_passes", max_passes, minimum=1, integer=True)
-    points = labelled_points(X, y)
-    classes = [plain_label(c) for c in points.labels.classes]
-    if len(classes) != 2:
-        raise ValueError(
-            f"The bound needs two classes, and y has {len(classes)}; pass one of them against the "
-            "rest (y == label)."
-        )
-    start = starting_points(
-        coef_init,
-        intercept_init,
-        n_features=points.design.n_features,
-        parts=1,
+    points, sides, cloud, problem = posed(
+        X,
+        y,
         fit_intercept=fit_intercept,
-    )[0]
-    sides = Sides(classes[0], classes[1])
+        coef_init=coef_init,
+        intercept_init=intercept_init,
+        learning_rate=learning_rate,
+        margin=margin,
+    )
+    start = problem.zero()
     verdict = decide(points, sides, fit_intercept=fit_intercept, margin=False)
-    cloud, _ = sides.cloud(points, lifted=fit_intercept)
     radius = _squared_radius(cloud)
     found: MarginBounds | None = None
     bound, by_sample, passes, finished = math.inf, None, None, False
@@ -224,16 +216,7 @@ def perceptron_bound(
         found = margin_bounds(cloud, (plane.w, plane.b), penalised_intercept=fit_intercept)
         if found is not None and found.lower > 0.0:
             bound = _bound(cloud, found, radius, start, learning_rate, margin)
-        problem = MistakeObjective(
-            cloud.design,
-            cloud.y,
-            PerceptronLoss(),
-            margin=margin,
-            rate=learning_rate,
-            start=start,
-            fit_intercept=fit_intercept,
-        )
-        by_sample, passes, finished = _run(problem, order, max_passes, random_state)
+        by_sample, passes, finished = run_of(problem, order, max_passes, seed_of(random_state))
     return PerceptronBound(
         verdict=verdict,
         radius=root_up(radius),
@@ -250,15 +233,56 @@ def perceptron_bound(
     )
 
 
-def _run(
-    problem: MistakeObjective, order: str, max_passes: int, random_state: Any
+def posed(
+    X: Any,
+    y: Any,
+    *,
+    fit_intercept: bool,
+    coef_init: Any,
+    intercept_init: Any,
+    learning_rate: float,
+    margin: float,
+) -> tuple[LabelledPoints, Sides, Cloud, MistakeObjective]:
+    """The points of two classes, and what a perceptron makes of them; see `perceptron_bound`."""
+    check_number("learning_rate", learning_rate, above=0)
+    check_number("margin", margin, minimum=0)
+    points = labelled_points(X, y)
+    classes = [plain_label(c) for c in points.labels.classes]
+    if len(classes) != 2:
+        raise ValueError(
+            f"The bound needs two classes, and y has {len(classes)}; pass one of them against the "
+            "rest (y == label)."
+        )
+    start = starting_points(
+        coef_init,
+        intercept_init,
+        n_features=points.design.n_features,
+        parts=1,
+        fit_intercept=fit_intercept,
+    )[0]
+    sides = Sides(classes[0], classes[1])
+    cloud, _ = sides.cloud(points, lifted=fit_intercept)
+    problem = MistakeObjective(
+        cloud.design,
+        cloud.y,
+        PerceptronLoss(),
+        margin=margin,
+        rate=learning_rate,
+        start=start,
+        fit_intercept=fit_intercept,
+    )
+    return points, sides, cloud, problem
+
+
+def run_of(
+    problem: MistakeObjective, order: str, max_passes: int, seed: Any
 ) -> tuple[np.ndarray, int, bool]:
     """The mistakes of a run on every point, its passes, and whether it came to an end."""
     solution = minimise(
         problem,
         MistakeDriven(order, keep="last"),
         max_iter=max_passes,
-        seed=seed_of(random_state),
+        seed=generator_of(seed),
         exhausted="not_separated",
     )
     if solution.interrupted:
