@@ -8,7 +8,6 @@ What a loss has to say of itself is in :mod:`separatrix.losses.base`.
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from separatrix.losses.squared_error import SquaredError
 from separatrix.losses.squared_hinge import SquaredHinge
 from separatrix.losses.squared_residual import SquaredResidual
 from separatrix.losses.zero_one import ZeroOneLoss
+from separatrix.messages.markup import table_html, table_text
 
 __all__ = [
     "LOSSES",
@@ -159,24 +159,12 @@ class LossTable(list[dict[str, Any]]):
         return lines
 
     def __repr__(self) -> str:
-        lines = self._lines()
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join(
-            "  ".join(
-                word.rjust(width) if k else word.ljust(width)
-                for k, (word, width) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in lines
-        )
+        return "\n".join(table_text(self._lines()))
 
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        def row(line: list[str], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{escape(word)}</{tag}>" for word in line) + "</tr>"
-
-        head, *rows = self._lines()
-        return f"<table>{row(head, 'th')}{''.join(row(line, 'td') for line in rows)}</table>"
+        return table_html(self._lines())
 
 
 def table(z: Any = (-1.0, 0.0, 0.5, 1.0, 2.0)) -> LossTable:
