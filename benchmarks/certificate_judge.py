@@ -560,7 +560,10 @@ class Softmax(_Weighted):
 
 
 class Kernel(_Margins):
-    """Coefficients of the lifted rows and an intercept; ``matrix`` gives the kernel's values."""
+    """Coefficients of the lifted rows and an intercept; ``matrix`` gives the kernel's values.
+
+    Where a machine has no intercept, that entry of a point is zero and stays so.
+    """
 
     def __init__(
         self,
@@ -568,9 +571,11 @@ class Kernel(_Margins):
         signs: list[int],
         upper: list[fmpq] | None,
         loss: str,
+        intercept: bool,
     ) -> None:
         super().__init__(signs, upper, loss, 1.0)
         self.matrix = matrix
+        self.intercept = intercept
         self.bits = _KINKED
         self._values: dict[int, arb_mat] = {}
 
@@ -612,6 +617,8 @@ class Kernel(_Margins):
         last[n] = last[n] * (1 + arb(2) ** -(ctx.prec // 2)) if last[n] > 0 else _ONE
         pull = [c + g for c, g in zip(point[:-1], slopes, strict=True)]
         tilt = sum(slopes, _ZERO)
+        if not self.intercept:
+            last, tilt = [_ZERO] * n + [_ONE], _ZERO
         step = _solved(arb_mat([*lines, last]), [-p for p in pull] + [-tilt])
         along = (self.gram() * _column(step[:-1])).entries()
         return step, _dot(pull, along) + tilt * step[-1]
@@ -1119,13 +1126,14 @@ def kernel_parts(model: Any, data: Reading) -> list[Part]:
         loss = "hinge" if upper is not None else "hard"
         values = kernel_values(model, data, [data.used[i] for i in mine])
         title = "" if count == 2 else f"{data.classes[first]} vs {data.classes[second]}"
-        part = Part(title, Kernel(values, signs, upper, loss), point, certificate)
+        level = bool(model.fit_intercept)
+        part = Part(title, Kernel(values, signs, upper, loss, level), point, certificate)
         if model.kernel == "linear":
             rows = [data.rows[i] for i in mine]
-            part.search = Linear(rows, signs, upper, loss, l1=fmpq(0), l2=fmpq(1), intercept=True)
+            part.search = Linear(rows, signs, upper, loss, l1=fmpq(0), l2=fmpq(1), intercept=level)
             ctx.prec = _KINKED
-            w = _column(point[:-1]).transpose() * arb_mat([r[:-1] for r in part.search.rows])
-            part.seed = [*_mids(w.entries()), point[-1]]
+            w = _column(point[:-1]).transpose() * arb_mat([[exact(v) for v in r] for r in rows])
+            part.seed = [*_mids(w.entries()), *point[len(mine) :][:level]]
         parts.append(part)
     return parts
 

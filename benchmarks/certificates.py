@@ -240,7 +240,7 @@ def _svc(rng: np.random.Generator, data: Data) -> dict[str, Any]:
     if kernel == "poly":
         out["degree"] = int(rng.integers(1, 5))
         out["coef0"] = float(rng.choice([0.0, 1.0, 0.3]))
-    return out | _class_weight(rng, data)
+    return out | {"fit_intercept": bool(rng.random() < 0.7)} | _class_weight(rng, data)
 
 
 def _sgd(rng: np.random.Generator, data: Data) -> dict[str, Any]:

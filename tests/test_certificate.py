@@ -54,14 +54,15 @@ def test_mistakes_are_mistakes_and_problems_are_counted() -> None:
     parts = [make(n, 0.0, status="not_separated", n_iter=100) for n in (1.0, 0.0, 40.0)]
     whole = Certificate.total(parts, tol=1e-6, seconds=0.0)
     assert str(whole).startswith(
-        "not_separated: 41 training mistakes left, 300 passes in 3 problems, 0.00 s; "
+        "not_separated: 41 training mistakes left, 100 passes in each of 3 problems, 0.00 s; "
     )
     assert "%" not in whole.brief
     assert str(parts[0]).startswith("not_separated: 1 training mistake left, 100 passes, ")
     assert "mistakes of weight 1.5 left" in str(make(1.5, 0.0, status="not_separated"))
     assert "mistakes of weight inf" in str(make(math.inf, 0.0, status="not_separated"))
     two = Certificate.total([make(n_iter=4), make(n_iter=5)], tol=1e-6, seconds=0.0)
-    assert ", 9 iterations in 2 problems, " in str(two)
+    assert ", 4 to 5 iterations in each of 2 problems, " in str(two)
+    assert ("iterations", "4 to 5 in each of 2 problems") in two.facts() and two.n_iter == 9
 
 
 def test_iterations_are_stated_where_there_were_any() -> None:

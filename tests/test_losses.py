@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_iris
 
 from grids import grid, share
 from helpers import loss_value
+from separatrix import LinearSVC, SGDClassifier, verify
 from separatrix._compiled.elementary import log_normal
 from separatrix.losses import LOSSES as BY_NAME
 from separatrix.losses import (
@@ -35,6 +40,7 @@ from separatrix.losses import (
 from separatrix.losses.smoothed import Smoothed
 from separatrix.objectives.passes import charges, dual_terms, scalars_of
 from separatrix.objectives.pointwise import Charges
+from separatrix.plots import LossDisplay
 
 LOSSES = margin_losses()
 SMOOTH = [loss for loss in LOSSES if loss.smooth]
@@ -662,3 +668,26 @@ def test_envelopes_against_brute_force(loss: Loss, width: float) -> None:
     for u in np.linspace(loss.dual_lower, loss.dual_upper, 7) * (1 if loss.of_residual else -1):
         brute_conjugate = np.max(u * grid - smooth.value(grid))
         assert float(smooth.conjugate(np.array(u))) == pytest.approx(brute_conjugate, abs=1e-6)
+
+
+def test_a_loss_is_known_by_all_of_its_names():
+    X, y = load_iris(return_X_y=True)
+    for key, name in (("log_loss", "log"), ("squared_hinge", "squared hinge")):
+        first, other = (clone(SGDClassifier(n, alpha=0.1)).fit(X, y) for n in (key, name))
+        assert other.get_params()["loss"] == name
+        np.testing.assert_array_equal(first.coef_, other.coef_)
+        assert hasattr(other, "predict_proba") == (name == "log")
+        assert list(LossDisplay.from_losses([name]).curves_) == [loss_of(key).name]
+    machine = LinearSVC(loss="squared hinge").fit(X, y)
+    assert verify(machine, X, y).ok
+    with pytest.raises(ValueError, match="loss='logarithm' is not known"):
+        LinearSVC(loss="logarithm").fit(X, y)
+
+
+def test_the_table_is_printed_as_one():
+    rows = table(z=[-1.0, 2.0])
+    assert rows[1]["name"] == "perceptron" and json.loads(json.dumps(rows)) == rows
+    lines = str(rows).splitlines()
+    assert repr(rows) == str(rows) and len({len(line) for line in lines}) == 1
+    assert lines[1 + [row["key"] for row in rows].index("hinge")].split()[-2:] == ["2", "0"]
+    assert rows._repr_html_().count("<tr>") == len(rows) + 1

@@ -63,8 +63,10 @@ _HOMES = {
     "Trace": "separatrix.solvers.trace",
     "install": "separatrix.migration",
     "uninstall": "separatrix.migration",
+    "Trials": "separatrix.assessment.trials",
     "compare": "separatrix.assessment.comparing",
     "diagnose": "separatrix.geometry",
+    "evaluate_trials": "separatrix.assessment.trials",
     "export": "separatrix.exports.export",
     "load_model": "separatrix.persistence.model_file",
     "min_training_error": "separatrix.geometry",
@@ -137,8 +139,10 @@ __all__ = [
     "SGDClassifier",
     "SGDRegressor",
     "Trace",
+    "Trials",
     "compare",
     "diagnose",
+    "evaluate_trials",
     "export",
     "install",
     "load_model",
@@ -161,6 +165,7 @@ if TYPE_CHECKING:
     from separatrix._compiled.pool import threads
     from separatrix.assessment.comparing import compare
     from separatrix.assessment.comparison import Comparison
+    from separatrix.assessment.trials import Trials, evaluate_trials
     from separatrix.certificate import Certificate, ResidualCertificate, RigorousCertificate
     from separatrix.exceptions import (
         ConventionWarning,

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
-from separatrix.messages import PYTHON, TEMPLATES, Column, Message, OpenField, counted
+from separatrix.messages import PYTHON, TEMPLATES, Column, Message, OpenField, counted, plural
 from separatrix.messages.markup import facts_html, paragraphs_html
 
 __all__ = [
@@ -364,7 +364,7 @@ class Certificate(_Advised):
             distance = "no lower bound yet"
         return (
             f"{self.status}: objective {_number(self.primal)}, {distance}, "
-            f"{self._effort('iteration')}"
+            f"{self._spent('iteration')}"
         )
 
     def in_mistakes(self) -> str:
@@ -373,14 +373,21 @@ class Certificate(_Advised):
         Zero is the only lower bound of such an objective, so no gap is stated.
         """
         left = f"{_mistakes(self.primal)} left" if self.primal > 0 else "no training mistake"
-        return f"{self.status}: {left}, {self._effort('pass')}"
+        return f"{self.status}: {left}, {self._spent('pass')}"
 
-    def _effort(self, noun: str) -> str:
-        """Iterations or passes, if any, added up over all problems, and seconds."""
-        spent = [counted(self.n_iter, noun)] if self.n_iter else []
-        if len(self.parts) > 1:
-            spent.append(f"{len(self.parts)} problems")
-        return ", ".join(filter(None, [" in ".join(spent), f"{self.seconds:.2f} s"]))
+    def _effort(self, noun: str = "") -> str:
+        """The number of iterations or passes, of several problems the fewest and the most."""
+        counts = [part.n_iter for part in self.parts] or [self.n_iter]
+        problems = f"{len(counts)} problems" if len(counts) > 1 else ""
+        if not any(counts):
+            return problems
+        fewest, most = min(counts), max(counts)
+        spent = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+        spent += f" {plural(noun, most)}" if noun else ""
+        return f"{spent} in each of {problems}" if problems else spent
+
+    def _spent(self, noun: str) -> str:
+        return ", ".join(filter(None, [self._effort(noun), f"{self.seconds:.2f} s"]))
 
     @property
     def brief(self) -> str:
@@ -406,7 +413,7 @@ class Certificate(_Advised):
                 "distance from the best possible",
                 f"at most {_percent(self.relative_gap)} %" if self.bounds_share else "unknown",
             ),
-            *([(noun, f"{self.n_iter:,}")] if self.n_iter else []),
+            *([(noun, self._effort())] if self.n_iter else []),
             ("seconds", f"{self.seconds:.2f}"),
         ]
 

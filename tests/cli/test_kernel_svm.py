@@ -300,7 +300,6 @@ def test_folds_that_stopped_early_are_told(run, monkeypatch):
         (["--loss", "squared_hinge"], "--model kernel-svm has the loss hinge, not squared_hinge"),
         (["--loss", "log"], "--model kernel-svm has the loss hinge, not log"),
         (["--penalty", "none"], "--model svm and kernel-svm need a penalty"),
-        (["--no-intercept"], "--model kernel-svm always has an intercept"),
         (["--multiclass", "ovr"], "--model kernel-svm takes three or more classes in pairs"),
         (["--calibrate", "platt"], "'platt' is not one of 'sigmoid', 'isotonic'"),
     ],

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.linalg import LinAlgWarning
+from scipy.stats import multivariate_normal
 from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnLDA
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as SklearnQDA
@@ -117,6 +118,28 @@ def test_columns_that_follow_from_others() -> None:
             model = kind().fit(X, y)
         boundary = model.discriminant().boundary(1, 0)
         np.testing.assert_allclose(boundary.decision(X), model.decision_function(X), atol=1e-9)
+
+
+def test_coefficients_are_those_of_the_log_of_prior_times_density() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = QuadraticDiscriminantAnalysis(priors=[0.5, 0.3, 0.2]).fit(
+        X, np.array(["a", "b", "c"])[y]
+    )
+    own = Discriminant.from_model(model)
+    for k, label in enumerate("abc"):
+        A, b, c = own.coefficients(label)
+        mean, covariance = model.means_[k], model.covariance_[k]
+        np.testing.assert_allclose(A, -0.5 * np.linalg.inv(covariance), rtol=1e-10)
+        score = np.einsum("ij,jk,ik->i", X, A, X) + X @ b + c
+        density = multivariate_normal(mean, covariance).logpdf(X) + 2.0 * np.log(2.0 * np.pi)
+        np.testing.assert_allclose(score, density + np.log(model.priors_[k]), rtol=0, atol=1e-9)
+        np.testing.assert_allclose(score, own.decision(X)[:, k], rtol=0, atol=1e-9)
+    linear = LinearDiscriminantAnalysis().fit(X, y).discriminant()
+    A, b, c = linear.coefficients(2)
+    assert not A.any()
+    np.testing.assert_allclose(X @ b + c, linear.decision(X)[:, 2], rtol=1e-12)
+    with pytest.raises(ValueError, match="'d' is not one of the classes"):
+        own.coefficients("d")
 
 
 def test_names_in_the_text() -> None:

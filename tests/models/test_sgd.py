@@ -730,8 +730,8 @@ def test_a_trace_of_every_pass() -> None:
     ("options", "words"),
     [
         (
-            {"loss": "log"},
-            "loss='log' is not known; choose one of 'hinge', 'log_loss', ",
+            {"loss": "logarithm"},
+            "loss='logarithm' is not known; choose one of 'hinge', 'log_loss', ",
         ),
         ({"loss": LogLoss}, "loss=<class"),
         ({"penalty": "l3"}, "penalty='l3' is not known; choose one of 'l2', 'l1', 'elasticnet',"),

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from separatrix.messages import counted, join
-from separatrix.messages.markup import paragraphs_html, table_html
+from separatrix.messages.markup import paragraphs_html, table_html, table_text
 
 __all__ = ["Comparison", "Contender"]
 
@@ -238,17 +238,8 @@ class Comparison:
         )
 
     def __str__(self) -> str:
-        rows = self.lines()
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        table = [
-            "  ".join(
-                word.ljust(width) if i == 0 else word.rjust(width)
-                for i, (word, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        ]
         beside = [] if self.yardstick is None else [self.beside_the_yardstick]
-        return "\n".join([*table, self.verdict, *beside, *self.remarks()])
+        return "\n".join([*table_text(self.lines()), self.verdict, *beside, *self.remarks()])
 
     @property
     def beside_the_yardstick(self) -> str:

@@ -29,6 +29,7 @@ from separatrix._compiled.memory import is_tight
 from separatrix.assessment.documents import jsonable
 from separatrix.cli.wording import TERMINAL
 from separatrix.messages import counted
+from separatrix.messages.markup import table_text
 
 JSON_VERSION = 1
 LABEL_WIDTH = 10
@@ -259,16 +260,7 @@ def print_document(document: dict[str, Any]) -> None:
 
 def aligned(rows: Sequence[Sequence[str]], indent: str = "  ") -> list[str]:
     """Lay rows of words out in columns: the first to the left, the others to the right."""
-    rows = [[printable(word) for word in row] for row in rows]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        indent
-        + "  ".join(
-            word.ljust(width) if i == 0 else word.rjust(width)
-            for i, (word, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    return [indent + line for line in table_text([[printable(w) for w in row] for row in rows])]
 
 
 # --------------------------------------------------------------------------------------------

@@ -56,6 +56,8 @@ from separatrix.objectives.enclosure import gamma, total_above
 
 __all__ = [
     "FEW",
+    "AnchoredGram",
+    "DoubledGram",
     "Gram",
     "PartialGram",
     "entry_variance",
@@ -194,8 +196,16 @@ def _value_error(kernel: Kernel, d: int, largest: float) -> float:
 
 
 class _InnerProductSource(_Source):
-    def __init__(self, kernel: InnerProductKernel, design: Design, order: np.ndarray | None):
+    def __init__(
+        self,
+        kernel: InnerProductKernel,
+        design: Design,
+        order: np.ndarray | None,
+        fit_intercept: bool,
+    ) -> None:
         self._kernel = kernel
+        # Without an intercept nothing makes up for another origin of the points.
+        shifts = kernel.shifts and fit_intercept
         self.n, d = design.shape
         self._d = d
         if isinstance(design, CSRDesign):
@@ -206,10 +216,10 @@ class _InnerProductSource(_Source):
                 self._columns = max(128, min(TILE_COLUMNS, HELD_BYTES // (8 * max(1, d))))
         else:
             self._rows = max(64, min(TILE_ROWS, HELD_BYTES // (16 * max(1, d))))
-            moves = kernel.translates or kernel.shifts
+            moves = kernel.translates or shifts
             mean = column_means(design.matrix) if moves else None
             self._exact = points_of(design, mean, order)
-            if kernel.shifts:
+            if shifts:
                 assert mean is not None
                 with np.errstate(over="ignore", under="ignore", invalid="ignore"):
                     self.intercept_shifts = self._intercept_shifts(mean)
@@ -353,9 +363,11 @@ class _ValuesSource(_Source):
             yield of_rows, slice(0, len(there)), tile
 
 
-def _source(kernel: Kernel, design: Design, order: np.ndarray | None) -> _Source:
+def _source(
+    kernel: Kernel, design: Design, order: np.ndarray | None, fit_intercept: bool
+) -> _Source:
     if isinstance(kernel, InnerProductKernel):
-        products = _InnerProductSource(kernel, design, order)
+        products = _InnerProductSource(kernel, design, order, fit_intercept)
         if not kernel.translates or products.rounding <= ROUGHEST:
             return products
     x = design.matrix
@@ -435,6 +447,29 @@ class _Face(ABC):
         """
         return 0.0
 
+    def fold(self, c: np.ndarray) -> np.ndarray:
+        """The coefficients of the points, of those that a quadratic problem has."""
+        return c
+
+    def unfold(self, c: np.ndarray) -> np.ndarray:
+        """The coefficients of a quadratic problem, of those that the points have."""
+        return c.copy()
+
+    def within(
+        self: Any, index: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The entries between some of the positions, for a compiled loop.
+
+        They are the slots of the rows in the cache, their columns there, a block of the entries,
+        and which rows of it are filled; the loop copies the others when it first needs them.
+        """
+        q, columns = len(index), self.columns[index]
+        if self.full:
+            block = np.empty((q, q), dtype=self.cache.dtype)
+            return self.rows(index), columns, block, np.zeros(q, dtype=np.bool_)
+        # Whole rows only of those that will have moved.
+        return np.zeros(q, dtype=np.intp), columns, self.block(index), np.ones(q, dtype=np.bool_)
+
 
 class Gram(_Face):
     """The matrix of a kernel over the rows of a design.
@@ -448,6 +483,8 @@ class Gram(_Face):
         Megabytes (1e6 bytes) for the rows that are kept, at least two of them.
     order : ndarray of shape (n_samples,), optional
         The design's rows in the order of this matrix's positions.
+    fit_intercept : bool, default=True
+        Whether a machine has an intercept, which allows for another origin of the points.
 
     Attributes
     ----------
@@ -466,11 +503,12 @@ class Gram(_Face):
         *,
         cache_mb: float,
         order: np.ndarray | None = None,
+        fit_intercept: bool = True,
     ) -> None:
         self.kernel = kernel
         design = design.merged()
         self.design = design
-        self._source = _source(kernel, design, order)
+        self._source = _source(kernel, design, order, fit_intercept)
         n = design.n_samples
         self.shape = (n, n)
         self.diagonal = self._source.diagonal
@@ -488,9 +526,8 @@ class Gram(_Face):
         n = self.shape[0]
         item = np.dtype(kind).itemsize
         slots = int(min(n, max(2, self._budget // (item * max(1, n)))))
-        self.cache: np.ndarray = np.empty(
-            (0, n), dtype=kind
-        )  # the old one goes before the new one comes
+        # The old one goes before the new one comes.
+        self.cache: np.ndarray = np.empty((0, n), dtype=kind)
         try:
             self.cache = np.empty((slots, n), dtype=kind)
         except MemoryError:
@@ -937,10 +974,12 @@ class DoubledGram(PartialGram):
         self.half = half
 
     def fold(self, c: np.ndarray) -> np.ndarray:
-        """The coefficients of the points."""
         n = self.half.n_samples
         out: np.ndarray = c[:n] + c[n:]
         return out
+
+    def unfold(self, c: np.ndarray) -> np.ndarray:
+        return np.concatenate([np.maximum(c, 0.0), np.minimum(c, 0.0)])
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         # A row of the matrix stands for both.
@@ -952,6 +991,59 @@ class DoubledGram(PartialGram):
 
     def coarse_dot(self, c: np.ndarray) -> np.ndarray:
         return np.tile(self.half.coarse_dot(self.fold(c)), 2)
+
+
+class AnchoredGram:
+    """A matrix with a further point at the origin of the kernel's space: a row of zeros.
+
+    Its coefficient, which may be any number and costs nothing, gives all coefficients together a
+    sum of zero.  So a machine without an intercept, whose dual has no such constraint, is solved by
+    the steps of one that has it; a step of a coefficient with the anchor's is one of it alone.
+
+    Parameters
+    ----------
+    of : Gram, PartialGram, SmallGram or DoubledGram
+    """
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+        self.n_samples = of.n_samples + 1
+        self.diagonal = np.append(of.diagonal, 0.0)
+
+    def __getattr__(self, name: str) -> Any:
+        # The cache, its columns and its precision, of which the anchor has no part.
+        return getattr(self.of, name)
+
+    def fold(self, c: np.ndarray) -> np.ndarray:
+        out: np.ndarray = self.of.fold(c[:-1])
+        return out
+
+    def unfold(self, c: np.ndarray) -> np.ndarray:
+        own = self.of.unfold(c)
+        return np.append(own, -own.sum())
+
+    def dot(self, c: np.ndarray) -> np.ndarray:
+        """``K c`` in float64."""
+        return np.append(self.of.dot(c[:-1]), 0.0)
+
+    def within(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The entries between some of the positions, which are in order: the anchor's is last."""
+        own = index[index < len(self.columns)]
+        slots, columns, block, ready = self.of.within(own)
+        if len(own) < len(index):
+            block = np.pad(block, (0, 1))
+            slots, ready = np.append(slots, 0), np.append(ready, True)
+        return slots, columns, block, ready
+
+    def entries(self, index: np.ndarray) -> np.ndarray:
+        """The entries between some of the positions in float64, and a constant added to all.
+
+        Moves whose sum is zero do not feel it, and it makes a definite matrix of one that is
+        definite without the anchor.
+        """
+        own = index[index < len(self.columns)]
+        out = np.pad(self.of.entries(own), (0, len(index) - len(own)))
+        return out + float(out.diagonal().mean())
 
 
 def runs_of(index: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -1053,12 +1145,17 @@ def share_gram(X: Any, *, cache_mb: float = 1000.0) -> Iterator[None]:
 
 
 def gram_of(
-    kernel: Kernel, design: Design, *, cache_mb: float, order: np.ndarray | None = None
+    kernel: Kernel,
+    design: Design,
+    *,
+    cache_mb: float,
+    order: np.ndarray | None = None,
+    fit_intercept: bool = True,
 ) -> Gram | PartialGram:
     """The matrix of a kernel over a design: of its own, or a part of the one that is shared."""
     shared = _sharing.get()
     if shared is not None and isinstance(kernel, InnerProductKernel):
-        part = shared.part(kernel, design, order)
+        part = shared.part(kernel, design, order) if fit_intercept or not kernel.shifts else None
         if part is not None:
             return part
-    return Gram(kernel, design, cache_mb=cache_mb, order=order)
+    return Gram(kernel, design, cache_mb=cache_mb, order=order, fit_intercept=fit_intercept)

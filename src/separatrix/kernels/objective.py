@@ -23,7 +23,7 @@ from separatrix._compiled.rounding import EPS, EPS32, TINY, UNIT
 from separatrix._compiled.tuning import Tuned
 from separatrix.data.design import Design, as_design
 from separatrix.kernels.functions import Kernel, LinearKernel, PrecomputedKernel
-from separatrix.kernels.gram import DoubledGram, Gram, PartialGram
+from separatrix.kernels.gram import AnchoredGram, DoubledGram, Gram, PartialGram
 from separatrix.kernels.prediction import kernel_scores
 from separatrix.losses import Loss
 from separatrix.objectives.base import Bound
@@ -270,7 +270,7 @@ class QuadraticDual:
 
     Attributes
     ----------
-    matrix : Gram, PartialGram, SmallGram or DoubledGram
+    matrix : Gram, PartialGram, SmallGram, DoubledGram or AnchoredGram
     low, high, linear : ndarray of shape (n_coefficients,)
         The box, and :math:`g`.
     groups : tuple of (ndarray of bool, float), optional
@@ -286,6 +286,16 @@ class QuadraticDual:
     groups: tuple[tuple[np.ndarray, float], ...] | None = None
     start: np.ndarray | None = None
 
+    def without_sum(self) -> QuadraticDual:
+        """The problem whose coefficients may have any sum, which an anchor makes up for."""
+        return replace(
+            self,
+            matrix=AnchoredGram(self.matrix),
+            low=np.append(self.low, -np.inf),
+            high=np.append(self.high, np.inf),
+            linear=np.append(self.linear, 0.0),
+        )
+
     def of_first(self, index: np.ndarray) -> int:
         """How many of some coefficients are in the first group; all, where there is no other."""
         if self.groups is None:
@@ -294,7 +304,9 @@ class QuadraticDual:
 
     def begun(self, c: np.ndarray) -> np.ndarray:
         """A feasible point at or near coefficients of the points."""
-        out = np.clip(self.unfold(c), self.low, self.high) if self.groups else self.unfold(c)
+        out: np.ndarray = self.matrix.unfold(c)
+        if self.groups:
+            out = np.clip(out, self.low, self.high)
         for group, mass in self.groups or ():
             if abs(out[group].sum() - mass) > 1e-9 * abs(mass):
                 assert self.start is not None
@@ -313,16 +325,6 @@ class QuadraticDual:
                 c[group] = own
         if sum(mass for _, mass in self.groups or ()) == 0.0:
             c[:] = evened(c, self.low, self.high)
-
-    def unfold(self, c: np.ndarray) -> np.ndarray:
-        """The coefficients of the points as those of this problem."""
-        if isinstance(self.matrix, DoubledGram):
-            return np.concatenate([np.maximum(c, 0.0), np.minimum(c, 0.0)])
-        return c.copy()
-
-    def fold(self, c: np.ndarray) -> np.ndarray:
-        """The coefficients of this problem as those of the points."""
-        return self.matrix.fold(c) if isinstance(self.matrix, DoubledGram) else c
 
 
 class _InKernelSpace:
@@ -552,8 +554,10 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         a, (low, high) = self.y * -r, self._ranges()
         inside = bool(np.all(a >= low) and np.all(a <= high))
         # What rounding leaves of the balance is charged to the gap below.
-        if not inside or abs(r.sum()) > 1e-12 * np.abs(r).sum():
-            r = self.balanced(-self.y * np.clip(a, low, high))
+        even = not self.balances or abs(r.sum()) <= 1e-12 * np.abs(r).sum()
+        if not (inside and even):
+            r = -self.y * np.clip(a, low, high)
+            r = self.balanced(r) if self.balances else r
         if not self.convex:
             return Bound(primal, -np.inf, np.inf, r)
         gap = self.fenchel_young(scores, r)
@@ -626,7 +630,8 @@ class KernelObjective(_InKernelSpace, MarginObjective):
     def quadratic(self) -> QuadraticDual:
         box = box_of(self.y, self.upper * self.loss.dual_upper)
         linear = float(self.loss.dual_slope(0.0, 0.0, 1.0)) * self.y
-        return QuadraticDual(self.matrix, *box, linear)
+        dual = QuadraticDual(self.matrix, *box, linear)
+        return dual if self.balances else dual.without_sum()
 
     def _linear(self, points: Design) -> PointwiseObjective:
         """The same on the points themselves, whose scalar products the kernel has."""
@@ -670,12 +675,13 @@ class KernelResidualObjective(KernelObjective, ResidualObjective):
     def quadratic(self) -> QuadraticDual:
         zero, upper = np.zeros_like(self.upper), self.upper * self.loss.dual_upper
         edge = float(self.loss.conjugate(np.ones(1))[0])
-        return QuadraticDual(
+        dual = QuadraticDual(
             DoubledGram(self.matrix),
             low=np.concatenate([zero, -upper]),
             high=np.concatenate([upper, zero]),
             linear=np.concatenate([edge - self.targets, -edge - self.targets]),
         )
+        return dual if self.balances else dual.without_sum()
 
     def _linear(self, points: Design) -> ResidualObjective:
         return ResidualObjective(points, self.targets, self.loss, fit_intercept=self.fit_intercept)
@@ -773,7 +779,8 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
         return _kernelised(super().formula(), self.matrix.kernel)
 
     def quadratic(self) -> QuadraticDual:
-        return QuadraticDual(self.matrix, *box_of(self.y, self.upper), linear=-self.y)
+        dual = QuadraticDual(self.matrix, *box_of(self.y, self.upper), linear=-self.y)
+        return dual if self.balances else dual.without_sum()
 
     def value(self, theta: np.ndarray, scores: np.ndarray | None = None) -> float:
         scores = self.linear(theta) if scores is None else scores

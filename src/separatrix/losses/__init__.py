@@ -25,6 +25,7 @@ from separatrix.losses.squared_error import SquaredError
 from separatrix.losses.squared_hinge import SquaredHinge
 from separatrix.losses.squared_residual import SquaredResidual
 from separatrix.losses.zero_one import ZeroOneLoss
+from separatrix.messages.markup import table_html, table_text
 
 __all__ = [
     "LOSSES",
@@ -33,6 +34,7 @@ __all__ = [
     "Huber",
     "LogLoss",
     "Loss",
+    "LossTable",
     "MarginLoss",
     "MarginPerceptronLoss",
     "ModifiedHuber",
@@ -45,8 +47,10 @@ __all__ = [
     "SquaredHinge",
     "SquaredResidual",
     "ZeroOneLoss",
+    "key_of",
     "loss_of",
     "margin_losses",
+    "names_of",
     "table",
 ]
 
@@ -59,8 +63,40 @@ _KINDS: tuple[type[MarginLoss], ...] = (
 LOSSES: dict[str, type[MarginLoss]] = {kind.key: kind for kind in _KINDS if kind.key}
 """The losses of the margin by name: zero-one, and those that take its place."""
 
-# scikit-learn's names of losses that have another one in the field.
-_SYNONYMS = {"log_loss": "log"}
+_NAMED: tuple[type[Loss], ...] = (
+    *LOSSES.values(),
+    *(EpsilonInsensitive, SquaredEpsilonInsensitive, Huber, SquaredResidual),
+)
+# The key of every loss by each of its names.
+_KEYS: dict[str, str] = {
+    name: kind.key for kind in _NAMED for name in (kind.key, kind.name, *kind.synonyms)
+}
+
+
+def key_of(name: Any) -> Any:
+    """The key of a loss that is given by one of its names; anything else as it is.
+
+    Its names are the key, the field's name and scikit-learn's.
+
+    Examples
+    --------
+    >>> from separatrix.losses import key_of
+    >>> key_of("log_loss"), key_of("squared hinge"), key_of("hinge"), key_of("unknown")
+    ('log', 'squared_hinge', 'hinge', 'unknown')
+    """
+    return _KEYS.get(name, name) if isinstance(name, str) else name
+
+
+def names_of(*keys: str) -> tuple[str, ...]:
+    """All names of some losses.
+
+    Examples
+    --------
+    >>> from separatrix.losses import names_of
+    >>> names_of("log", "squared_hinge")
+    ('squared_hinge', 'squared hinge', 'log', 'log loss', 'log_loss')
+    """
+    return tuple(name for name, key in _KEYS.items() if key in keys)
 
 
 def margin_losses() -> list[MarginLoss]:
@@ -81,12 +117,12 @@ def margin_losses() -> list[MarginLoss]:
 
 
 def loss_of(name: str, *, convex: bool = True) -> MarginLoss:
-    """The loss of a name in :data:`LOSSES`, to be minimised.
+    """The loss of a name, to be minimised.
 
     Parameters
     ----------
     name : str
-        Or scikit-learn's, ``"log_loss"``.
+        A key of :data:`LOSSES`, or another name of that loss; see :func:`key_of`.
     convex : bool, default=True
         Only losses that can be minimised; without, zero-one as well, to be evaluated.
 
@@ -103,17 +139,38 @@ def loss_of(name: str, *, convex: bool = True) -> MarginLoss:
     Examples
     --------
     >>> from separatrix.losses import loss_of
-    >>> loss_of("squared_hinge")
-    SquaredHinge()
+    >>> loss_of("squared_hinge"), loss_of("log_loss")
+    (SquaredHinge(), LogLoss())
     """
-    kind = LOSSES.get(_SYNONYMS.get(name, name))
+    kind = LOSSES.get(key_of(name))
     if kind is None or (convex and not kind.convex):
         known = ", ".join(repr(k) for k, v in LOSSES.items() if v.convex or not convex)
         raise ValueError(f"loss={name!r} is not known; choose one of {known}.")
     return kind()
 
 
-def table(z: Any = (-1.0, 0.0, 0.5, 1.0, 2.0)) -> list[dict[str, Any]]:
+class LossTable(list[dict[str, Any]]):
+    """A list of records, one a loss, that is printed as a table."""
+
+    def _lines(self) -> list[list[str]]:
+        margins = self[0]["z"] if self else []
+        lines = [["loss", "convex", "smooth", "factor", *(f"z = {z:g}" for z in margins)]]
+        for row in self:
+            marks = ["yes" if row[name] else "no" for name in ("convex", "smooth")]
+            values = [f"{value:.4g}" for value in row["value"]]
+            lines.append([row["name"], *marks, f"{row['zero_one_factor']:.4g}", *values])
+        return lines
+
+    def __repr__(self) -> str:
+        return "\n".join(table_text(self._lines()))
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return table_html(self._lines())
+
+
+def table(z: Any = (-1.0, 0.0, 0.5, 1.0, 2.0)) -> LossTable:
     """All losses side by side: what they are, and what they come to at some margins.
 
     Parameters
@@ -123,27 +180,29 @@ def table(z: Any = (-1.0, 0.0, 0.5, 1.0, 2.0)) -> list[dict[str, Any]]:
 
     Returns
     -------
-    list of dict
-        One a loss: ``key`` (in :data:`LOSSES`), ``name``, ``formula``, ``conjugate``, ``convex``,
-        ``smooth``, ``zero_one_factor`` (the smallest multiple that bounds zero-one from above),
-        ``bounds_zero_one`` (whether that is 1), ``z``, ``value`` and ``derivative`` (lists).
+    LossTable
+        A list of dicts, one a loss, that is printed as a table: ``key`` (in :data:`LOSSES`),
+        ``name``, ``formula``, ``conjugate``, ``convex``, ``smooth``, ``zero_one_factor`` (the
+        smallest multiple that bounds zero-one from above), ``bounds_zero_one`` (whether that is 1),
+        ``z``, ``value`` and ``derivative`` (lists).
 
     Examples
     --------
     >>> from separatrix.losses import table
-    >>> for row in table(z=[0.5]):
-    ...     print(f"{row['name']:14s} {row['value'][0]:.3f} {row['derivative'][0]:+.3f} "
-    ...           f"convex={row['convex']} smooth={row['smooth']} x{row['zero_one_factor']:.3f}")
-    zero-one       0.000 +0.000 convex=False smooth=False x1.000
-    perceptron     0.000 +0.000 convex=True smooth=False xinf
-    hinge          0.500 -1.000 convex=True smooth=False x1.000
-    squared hinge  0.250 -1.000 convex=True smooth=True x1.000
-    log loss       0.474 -0.378 convex=True smooth=True x1.443
-    squared error  0.125 -0.500 convex=True smooth=True x2.000
-    modified Huber 0.250 -1.000 convex=True smooth=True x1.000
+    >>> table(z=[-1.0, 0.5])
+    loss            convex  smooth  factor  z = -1  z = 0.5
+    zero-one            no      no       1       1        0
+    perceptron         yes      no     inf       1        0
+    hinge              yes      no       1       2      0.5
+    squared hinge      yes     yes       1       4     0.25
+    log loss           yes     yes   1.443   1.313   0.4741
+    squared error      yes     yes       2       2    0.125
+    modified Huber     yes     yes       1       4     0.25
+    >>> table()[2]["formula"], table()[2]["derivative"]
+    ('max(0, 1 - y (w.x + b))', [-1.0, -1.0, -1.0, 0.0, 0.0])
     """
     margins = np.atleast_1d(np.asarray(z, dtype=np.float64))
-    out = []
+    out = LossTable()
     for key, kind in LOSSES.items():
         loss = kind()
         out.append(

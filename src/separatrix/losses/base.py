@@ -106,6 +106,8 @@ class Loss(ABC):
         What models, pictures, files and the command line know it by, in :data:`LOSSES`.
     name : str
         Its name in the field.
+    synonyms : tuple of str
+        Its other names.
     expression : str
         The loss as text, with ``{z}`` where its argument stands and ``{score}`` where the score
         stands between brackets that are there; :meth:`written` puts them in.
@@ -157,6 +159,7 @@ class Loss(ABC):
 
     key: str = ""
     name: str
+    synonyms: tuple[str, ...] = ()
     expression: str
     argument_text: str = "{score}"
     conjugate_formula: str

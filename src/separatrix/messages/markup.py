@@ -1,6 +1,7 @@
-"""Words in HTML, for notebooks: every text is escaped, and of style only alignment is its own.
+"""Tables of words: in columns of text, and in HTML for notebooks.
 
-And the room around a cell, without which some notebooks set one figure against the next.
+In HTML every text is escaped, and of style only alignment is its own, and the room around a cell,
+without which some notebooks set one figure against the next.
 """
 
 from __future__ import annotations
@@ -8,9 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["facts_html", "paragraphs_html", "table_html"]
+__all__ = ["facts_html", "paragraphs_html", "table_html", "table_text"]
 
 _RIGHT, _LEFT = (f' style="text-align:{side};padding:0.15em 0.6em"' for side in ("right", "left"))
+
+
+def table_text(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lay rows of words out in columns: the first to the left, the others to the right.
+
+    Examples
+    --------
+    >>> from separatrix.messages.markup import table_text
+    >>> table_text([["C", "gap"], ["100", "1e-12"]])
+    ['C      gap', '100  1e-12']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            word.ljust(width) if i == 0 else word.rjust(width)
+            for i, (word, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def table_html(rows: Sequence[Sequence[str]], *, left: int = 1, strong: int | None = None) -> str:

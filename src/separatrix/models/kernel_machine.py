@@ -233,6 +233,8 @@ class KernelMachine(Certified):
     cache_size: float = CACHE_SIZE
 
     fit_status_ = property(fit_status)
+    # What a machine may have a parameter for.
+    fit_intercept = True
 
     kernel_: Kernel = fitted()
     support_: np.ndarray = fitted()
@@ -325,7 +327,8 @@ class KernelMachine(Certified):
         return tag_input(self, super().__sklearn_tags__())
 
     def _gram(self, design: Design) -> Any:
-        return gram_of(self.kernel_, design, cache_mb=self.cache_mb)
+        level = bool(self.fit_intercept)
+        return gram_of(self.kernel_, design, cache_mb=self.cache_mb, fit_intercept=level)
 
     def _settled(self, fit: FitContext) -> Problems:
         self.kernel_ = resolved_kernel(self, fit.design, fit.target.weights)

@@ -16,7 +16,7 @@ from separatrix.exceptions import NotSeparableError
 from separatrix.geometry.points import LabelledPoints
 from separatrix.geometry.separation.separability import Separability, decide
 from separatrix.geometry.separation.witness import Sides
-from separatrix.losses import loss_of
+from separatrix.losses import loss_of, names_of
 from separatrix.messages import Message
 from separatrix.models import calibration, penalised
 from separatrix.models.blocked import is_blocked
@@ -162,7 +162,7 @@ class LinearSVC(CallbackSupportMixin, LinearClassifier):
 
     penalty: str = parameter(default="l2", choices=("l2", "l1", "elasticnet"), kw_only=False)
     loss: str = parameter(
-        default="squared_hinge", choices=("hinge", "squared_hinge"), kw_only=False
+        default="squared_hinge", choices=_LOSSES, also=names_of(*_LOSSES), kw_only=False
     )
     l1_ratio: float = parameter(default=0.0, minimum=0, maximum=1, none=True)
     C: float = penalised.C

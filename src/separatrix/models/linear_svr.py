@@ -9,7 +9,7 @@ import numpy as np
 from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.data.targets import TrainingRows
-from separatrix.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
+from separatrix.losses import EpsilonInsensitive, SquaredEpsilonInsensitive, key_of, names_of
 from separatrix.models.composing import pointwise
 from separatrix.models.parameters import compat, parameter
 from separatrix.models.pointwise import LinearRegressor
@@ -86,7 +86,9 @@ class LinearSVR(LinearRegressor):
 
     epsilon: float = parameter(default=0.0, minimum=0)
     C: float = parameter(default=1.0, above=0)
-    loss: str = parameter(default="epsilon_insensitive", choices=tuple(_LOSSES))
+    loss: str = parameter(
+        default="epsilon_insensitive", choices=tuple(_LOSSES), also=names_of(*_LOSSES)
+    )
     intercept_scaling: float = compat("not needed: the intercept is not penalised", default=1.0)
     dual: str = compat("not needed: the solver follows from the problem", default="auto")
     random_state: Any = NOTHING_RANDOM
@@ -100,7 +102,7 @@ class LinearSVR(LinearRegressor):
             warn_once("free_intercept_of_regression")
 
     def _problem(self, design: Design, y: np.ndarray, rows: TrainingRows) -> PointwiseObjective:
-        loss = _LOSSES[self.loss](float(self.epsilon))
+        loss = _LOSSES[key_of(self.loss)](float(self.epsilon))
         options: dict[str, Any] = {
             "C": float(self.C),
             "weights": rows.weights,

@@ -24,7 +24,7 @@ from separatrix.solvers.driver import Solution
 __all__ = ["NuSVC"]
 
 
-class NuSVC(SVC, without=("C", "lam", "approximation", "n_components")):
+class NuSVC(SVC, without=("C", "lam", "fit_intercept", "approximation", "n_components")):
     r"""Support vector classification with a share of the rows as parameter, with a certificate.
 
     Minimises, for each pair of classes and with :math:`n = \sum_i s_i` over its rows,
@@ -106,7 +106,7 @@ class NuSVC(SVC, without=("C", "lam", "approximation", "n_components")):
     _attributes: ClassVar[rules.Rules] = {**SVC._attributes, "rho_": rules.array("pairs")}
     _needed: tuple[str, ...] = (*SVC._needed, "rho_")
     # What SVC has parameters for, and this has not.
-    C, lam, approximation, n_components = 1.0, None, None, 1000
+    C, lam, fit_intercept, approximation, n_components = 1.0, None, True, None, 1000
 
     def path(self, *arguments: Any, **options: Any) -> Any:
         """There is no ``C`` to make a path of."""
@@ -153,18 +153,16 @@ class NuSVC(SVC, without=("C", "lam", "approximation", "n_components")):
         if len(problems) > 1:
             self.objective_formula_ += self._each
 
-    def _thetas(self, n: int, labels: Labels) -> list[np.ndarray]:
-        return [
-            rho * theta for rho, theta in zip(self.rho_, super()._thetas(n, labels), strict=True)
-        ]
+    def _thetas(self, n: int, labels: Labels, problems: Problems) -> list[np.ndarray]:
+        thetas = super()._thetas(n, labels, problems)
+        return [rho * theta for rho, theta in zip(self.rho_, thetas, strict=True)]
 
     def _pair_claims(self, design: Design, labels: Labels) -> list[Claimed]:
         # In the units of the attributes: products with rho would round what they hold.
-        thetas = super()._thetas(design.n_samples, labels)
+        problems = self._problems(design, labels)
+        thetas = super()._thetas(design.n_samples, labels, problems)
         out: list[Claimed] = []
-        for rho, theta, (part, problem) in zip(
-            self.rho_, thetas, self._problems(design, labels), strict=True
-        ):
+        for rho, theta, (part, problem) in zip(self.rho_, thetas, problems, strict=True):
             own: Any = problem
             own = self._machine(own.matrix, own.y, own.upper / rho, labels)
             own.multiple = Fraction(float(rho)) ** 2

@@ -148,8 +148,8 @@ OFFERS = {
     "kernel-svm": Offer(
         "SVC",
         (
-            *(*_PENALISED, "calibrate", "kernel", "gamma", "degree", "coef0", "cache_mb"),
-            *("approximation", "components"),
+            *(*_PENALISED, "no_intercept", "calibrate", "kernel", "gamma", "degree", "coef0"),
+            *("cache_mb", "approximation", "components"),
         ),
         ("hinge",),
         called={"components": "n_components"},

@@ -36,6 +36,8 @@ from separatrix.losses import (
     ModifiedHuber,
     PerceptronLoss,
     SquaredEpsilonInsensitive,
+    key_of,
+    loss_of,
 )
 from separatrix.messages import Message, Setting
 from separatrix.models.base import portion_of
@@ -81,10 +83,8 @@ from separatrix.solvers.warm_starts import mean_square
 
 __all__ = ["SGDClassifier"]
 
-# The names that a user may give, which are scikit-learn's, turned into objects once.
-_LOSSES = {
-    {"log": "log_loss"}.get(key, key): kind for key, kind in sorted(LOSSES.items()) if kind.convex
-}
+# The losses of the margin that are offered, under scikit-learn's names.
+_LOSSES = [{"log": "log_loss"}.get(key, key) for key, kind in sorted(LOSSES.items()) if kind.convex]
 
 
 # Losses of the residual: what each is with its ``epsilon``.  Targets of classes are -1 and +1.
@@ -180,6 +180,12 @@ class MeanOfLosses(Certified):
         )
 
 
+def check_loss(loss: Any, offered: Sequence[str]) -> None:
+    """Raise ValueError for a loss that has none of the names of those that are offered."""
+    if key_of(loss) not in [key_of(name) for name in offered]:
+        check_choice("loss", loss, offered)
+
+
 def warn_of_weights(sample_weight: np.ndarray | None, penalised: bool) -> None:
     """Warn, once, where weights of rows do not mean what they do in scikit-learn."""
     if penalised and sample_weight is not None and abs(sample_weight.mean() - 1.0) > 1e-9:
@@ -187,8 +193,8 @@ def warn_of_weights(sample_weight: np.ndarray | None, penalised: bool) -> None:
 
 
 def _has_probabilities(model: Any) -> bool:
-    known = ("log_loss", "modified_huber")
-    if model.loss in known or isinstance(model.loss, LogLoss | ModifiedHuber):
+    known = ("log", "modified_huber")
+    if key_of(model.loss) in known or isinstance(model.loss, LogLoss | ModifiedHuber):
         return True
     raise AttributeError(
         f"SGDClassifier(loss={model.loss!r}) has scores but no probabilities; loss='log_loss' and "
@@ -823,7 +829,7 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
         super()._check_parameters()
         if not (isinstance(self.loss, Loss) and self.loss.convex and self.loss.domain[0] <= -1.0):
             # A name, or a loss that has no minimum or no labels.
-            check_choice("loss", self.loss, [*_LOSSES, *RESIDUAL])
+            check_loss(self.loss, [*_LOSSES, *RESIDUAL])
         if self.early_stopping and not self._steps_lead:
             raise ValueError(
                 "early_stopping=True needs passes over the rows, and fits with an L1 penalty or a "
@@ -867,7 +873,7 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
         """Whether steps along the slopes of single rows lead to the optimum."""
         kinked = self._penalised and self._share_of_l1 > 0.0
         of_residual = isinstance(self.loss, Loss) and self.loss.of_residual
-        return not (kinked or of_residual or self.loss in RESIDUAL)
+        return not (kinked or of_residual or key_of(self.loss) in RESIDUAL)
 
     @property
     def _by_rows(self) -> bool:
@@ -898,9 +904,8 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
             return MarginPerceptronLoss(self.margin)
         if isinstance(self.loss, Loss):
             return self.loss
-        if self.loss in RESIDUAL:
-            return RESIDUAL[self.loss](float(self.epsilon))
-        return _LOSSES[self.loss]()
+        key = key_of(self.loss)
+        return RESIDUAL[key](float(self.epsilon)) if key in RESIDUAL else loss_of(key)
 
     # --- composition ------------------------------------------------------------------------
 
@@ -1109,8 +1114,8 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
     predict_log_proba = available_if(_has_probabilities)(OfClasses.predict_log_proba)
 
     def _probabilities(self, scores: Expression, winner: Expression) -> Expression | None:
-        if self.loss == "modified_huber" or isinstance(self.loss, ModifiedHuber):
+        if key_of(self.loss) == "modified_huber" or isinstance(self.loss, ModifiedHuber):
             return Normalised(Clipped(scores))
-        if not (self.loss == "log_loss" or isinstance(self.loss, LogLoss)):
+        if not (key_of(self.loss) == "log" or isinstance(self.loss, LogLoss)):
             return None
         return posterior(scores, winner, jointly=False)

@@ -12,9 +12,9 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.random_state import seed_of
 from separatrix.data.targets import TrainingRows
-from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
+from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.exceptions import warn
-from separatrix.losses import Loss, SquaredResidual
+from separatrix.losses import Loss, SquaredResidual, key_of
 from separatrix.models.base import SEED_OF_VISITS
 from separatrix.models.certified import FitContext, Problems
 from separatrix.models.composing import pointwise
@@ -26,6 +26,7 @@ from separatrix.models.sgd import (
     KINKED_PART,
     RESIDUAL,
     MeanOfLosses,
+    check_loss,
     warn_of_weights,
 )
 from separatrix.objectives.pointwise import PointwiseObjective
@@ -182,13 +183,13 @@ class SGDRegressor(MeanOfLosses, LinearRegressor):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if not isinstance(self.loss, Loss):
-            check_choice("loss", self.loss, list(_LOSSES))
+            check_loss(self.loss, list(_LOSSES))
         elif not self.loss.of_residual:
             raise ValueError(
                 f"loss={self.loss!r} is a loss for classes; give a regression loss such as "
                 "'huber', or use SGDClassifier."
             )
-        if self.loss == "huber":
+        if key_of(self.loss) == "huber":
             check_number("epsilon", self.epsilon, above=0)
         if not isinstance(self.learning_rate, Schedule):
             check_number("eta0", self.eta0, above=0)
@@ -197,7 +198,7 @@ class SGDRegressor(MeanOfLosses, LinearRegressor):
         """Loss, penalty and what else the objective is made of."""
         loss = self.loss
         if not isinstance(loss, Loss):
-            loss = _LOSSES[loss](float(self.epsilon))
+            loss = _LOSSES[key_of(loss)](float(self.epsilon))
         return (loss, *self._terms(rows.total, rows.weights))
 
     def _seed(self) -> int:

@@ -87,7 +87,7 @@ class _Shared:
     lifted: Design | None = None
 
 
-class SVC(LinearClassifier, without=("fit_intercept",)):
+class SVC(LinearClassifier):
     r"""Support vector classification with kernels, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}` and the lift :math:`\varphi` that belongs to the
@@ -102,6 +102,7 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
         - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j k(x_i, x_j) \quad\text{subject to}\quad
         0 \le \alpha_i \le C s_i, \quad \sum_i \alpha_i y_i = 0 .
 
+    Without an intercept (``fit_intercept=False``) the dual has no such equality.
     The intercept is never penalised, so that ``SVC(kernel="linear")`` and
     ``LinearSVC(loss="hinge")`` minimise the same.  More than two classes are fitted one against
     one; the class with the most votes wins, and among equal numbers of votes the one with the
@@ -127,6 +128,9 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
         (n_features * X.var())``, ``"auto"`` is ``1 / n_features``.
     coef0 : float, default=0.0
         The constant term of ``"poly"`` and ``"sigmoid"``.
+    fit_intercept : bool, default=True
+        Whether there is an intercept :math:`b`; without one the surface is a hyperplane through the
+        origin of the kernel's space.
     class_weight : dict or "balanced", optional
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         For more than two classes, whether ``decision_function`` has one score per class or one per
@@ -411,16 +415,20 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
     def _gram_of(self, design: Design, labels: Labels) -> Gram | PartialGram:
         # Of several classes, class by class: each pair's columns are then two pieces.
         order = None if labels.binary else np.argsort(labels.codes, kind="stable")
-        gram = gram_of(self.kernel_, design, cache_mb=self.cache_mb, order=order)
+        gram = gram_of(
+            self.kernel_,
+            design,
+            cache_mb=self.cache_mb,
+            order=order,
+            fit_intercept=bool(self.fit_intercept),
+        )
         if not labels.binary:
             # Every row is in several pairs, so that hardly one would go unused.
             gram.fill()
         return gram
 
     def _problems(self, design: Design, labels: Labels, shared: _Shared | None = None) -> Problems:
-        strength: dict[str, Any] = (
-            {} if self._hard else {"C": penalised.penalty_and_strength(self, labels.total)[1]}
-        )
+        common: dict[str, Any] = {"fit_intercept": bool(self.fit_intercept)}
         lifted, gram = None, None
         if shared is not None:
             lifted, gram = shared.lifted, shared.gram
@@ -435,15 +443,16 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
             weights = None if labels.weights is None else labels.weights[rows]
             if lifted is not None:
                 own = lifted if labels.binary else lifted.take(rows)
-                options = {"kernel": self.kernel_, "samples": rows, **strength}
+                options = {"kernel": self.kernel_, "samples": rows, **common}
+                C = self._strength(labels)
                 problem: LinearProblem = LiftedObjective(
-                    own, signs, Hinge(), weights=weights, **options
+                    own, signs, Hinge(), C=C, weights=weights, **options
                 )
             else:
                 assert gram is not None
                 own_gram = gram if labels.binary else gram.take(position[rows])
                 if self._hard:
-                    problem = KernelHardMarginObjective(own_gram, signs, weights=weights)
+                    problem = KernelHardMarginObjective(own_gram, signs, weights=weights, **common)
                 else:
                     problem = self._machine(own_gram, signs, weights, labels)
             out.append((part, problem))
@@ -585,9 +594,8 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
         points = LabelledPoints(
             design, labels, None if names is None else tuple(str(name) for name in names)
         )
-        return decide(
-            points, Sides(classes[first], classes[second]), fit_intercept=True, margin=False
-        )
+        sides = Sides(classes[first], classes[second])
+        return decide(points, sides, fit_intercept=bool(self.fit_intercept), margin=False)
 
     @property
     def shape_fit_(self) -> tuple[int, int]:
@@ -652,7 +660,7 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
         run.shared = run.prepared._shared(run.design, run.labels)
         gram, weights = run.shared.gram, run.labels.weights
         if gram is None:
-            square = mean_square(run.design, weights, centred=True)
+            square = mean_square(run.design, weights, centred=bool(self.fit_intercept))
         else:
             share = np.ones(len(run.y)) if weights is None else weights
             square = float(np.average(gram.diagonal, weights=share[gram.samples]))
@@ -765,26 +773,25 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
         sample_weight = sample_weight_of(sample_weight, design)
         labels = encode(y, sample_weight, self.class_weight)
         out = []
-        for (_, problem), theta in zip(
-            self._problems(design, labels), self._thetas(design.n_samples, labels), strict=True
-        ):
+        problems = self._problems(design, labels)
+        thetas = self._thetas(design.n_samples, labels, problems)
+        for (_, problem), theta in zip(problems, thetas, strict=True):
             part: Any = problem
             theta = part.to_internal(theta)
             margins = part.y * part.linear(theta)
             out.append((part.samples, margins, part.multipliers_of(theta, None), part.upper))
         return design.n_samples, out
 
-    def _thetas(self, n: int, labels: Labels) -> list[np.ndarray]:
+    def _thetas(self, n: int, labels: Labels, problems: Problems) -> list[np.ndarray]:
         """The fitted points, one for each problem that :meth:`_problems` gives."""
         if hasattr(self, "lift_"):
-            return [np.append(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
-        pairs = self._pair_coefficients()
-        out = []
-        for k, (_, rows, _) in enumerate(labels.pairs()):
-            whole = np.zeros(n)
-            whole[self.support_] = pairs[:, k]
-            out.append(np.append(whole[rows], self.intercept_[k]))
-        return out
+            weights = list(self.coef_)
+        else:
+            whole = np.zeros((n, len(problems)))
+            whole[self.support_] = self._pair_coefficients()
+            weights = [whole[rows, k] for k, (_, rows, _) in enumerate(labels.pairs())]
+        fitted = zip(problems, weights, self.intercept_, strict=True)
+        return [problem.join(c, b) for (_, problem), c, b in fitted]
 
     def _claims(self, design: Design, labels: Labels) -> list[Claimed]:
         n, kernel = design.n_samples, self.kernel_
@@ -808,9 +815,9 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
 
     def _pair_claims(self, design: Design, labels: Labels) -> list[Claimed]:
         out: list[Claimed] = []
-        for (part, problem), theta in zip(
-            self._problems(design, labels), self._thetas(design.n_samples, labels), strict=True
-        ):
+        problems = self._problems(design, labels)
+        thetas = self._thetas(design.n_samples, labels, problems)
+        for (part, problem), theta in zip(problems, thetas, strict=True):
             own: Any = problem
             weights = None if labels.weights is None else labels.weights[own.samples]
             out.append((part, problem, theta, weights))
@@ -820,8 +827,8 @@ class SVC(LinearClassifier, without=("fit_intercept",)):
         self, gram: Any, signs: np.ndarray, weights: np.ndarray | None, labels: Labels
     ) -> Any:
         """The problem of a pair of classes."""
-        C = self._strength(labels)
-        return KernelObjective(gram, signs, Hinge(), weights=weights, C=C)
+        options = {"C": self._strength(labels), "fit_intercept": bool(self.fit_intercept)}
+        return KernelObjective(gram, signs, Hinge(), weights=weights, **options)
 
     def _scaled(self, problem: Any, theta: np.ndarray) -> np.ndarray:
         """The point of a machine whose margin is one."""

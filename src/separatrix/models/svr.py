@@ -43,6 +43,8 @@ class SVR(RegressorMixin, KernelMachine):
         Weight of the losses against the squared norm.
     epsilon : float, default=0.1
         Half the width of the tube in which residuals cost nothing.
+    fit_intercept : bool, default=True
+        Whether there is an intercept :math:`b`.
     max_iter : int, default=100_000
         Limit on the iterations on working sets; -1 is no limit.
     cache_mb : float, default=1000.0
@@ -96,6 +98,7 @@ class SVR(RegressorMixin, KernelMachine):
 
     C: float = parameter(default=1.0, above=0)
     epsilon: float = parameter(default=0.1, minimum=0)
+    fit_intercept: bool = parameter(default=True)
 
     score = OfNumbers.score
 
@@ -103,7 +106,8 @@ class SVR(RegressorMixin, KernelMachine):
 
     def _problem(self, gram: Any, y: np.ndarray, weights: np.ndarray | None) -> Any:
         loss = EpsilonInsensitive(float(self.epsilon))
-        return KernelResidualObjective(gram, y, loss, C=float(self.C), weights=weights)
+        options = {"C": float(self.C), "fit_intercept": bool(self.fit_intercept)}
+        return KernelResidualObjective(gram, y, loss, weights=weights, **options)
 
 
 class NuSVR(RegressorMixin, KernelMachine):

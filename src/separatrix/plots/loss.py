@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
-from separatrix.losses import LOSSES, MarginLoss, MarginPerceptronLoss
+from separatrix.losses import LOSSES, MarginLoss, MarginPerceptronLoss, key_of
 from separatrix.models.registry import stated
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import class_codes, last_step, one_a_class
@@ -42,9 +42,6 @@ _NAMED = 6
 # Inches of axes below which a legend is kept short.
 _NARROW = 4.0
 
-# Losses that are a parameter, under this library's names and scikit-learn's.
-_LOSS_OF_NAME = {"log_loss": "log"} | {k: k for k in LOSSES if k not in ("zero_one", "log")}
-
 
 def _loss_of_model(model: Any) -> MarginLoss | None:
     """The loss of the margin that a model minimises, from its class and parameters."""
@@ -55,7 +52,7 @@ def _loss_of_model(model: Any) -> MarginLoss | None:
         return named
     key = stated(step, "_margin_loss")
     if key is None and isinstance(named, str):
-        key = _LOSS_OF_NAME.get(named)
+        key = key_of(named) if key_of(named) in LOSSES else None
     # In scikit-learn "crammer_singer" is one problem of all classes at once.
     if key is None or getattr(step, "multi_class", None) == "crammer_singer":
         return None
@@ -78,13 +75,14 @@ def _resolved(losses: Any) -> list[MarginLoss]:
         return [kind() for kind in LOSSES.values()]
     out: list[MarginLoss] = []
     for loss in [losses] if isinstance(losses, str | MarginLoss) else losses:
-        if not isinstance(loss, MarginLoss) and not (isinstance(loss, str) and loss in LOSSES):
+        kind = LOSSES.get(key_of(loss)) if isinstance(loss, str) else None
+        if not isinstance(loss, MarginLoss) and kind is None:
             known = ", ".join(map(repr, LOSSES))
             raise ValueError(
                 f"losses has {loss!r}, which is not a loss of the margin; choose from {known}, or "
                 "pass an object of separatrix.losses."
             )
-        out.append(LOSSES[loss]() if isinstance(loss, str) else loss)
+        out.append(loss if kind is None else kind())
     if not out:
         raise ValueError("losses is empty; name at least one loss, or leave it out for all.")
     return out
@@ -199,7 +197,7 @@ class LossDisplay(Display):
         Parameters
         ----------
         losses : sequence of str or MarginLoss, optional
-            Keys of :data:`separatrix.losses.LOSSES`, or objects; all of them by default.
+            Names of losses of :data:`separatrix.losses.LOSSES`, or objects; all of them by default.
         ax : Axes, optional
 
         Returns

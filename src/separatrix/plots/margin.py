@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.geometry.hyperplane import Hyperplane
+from separatrix.losses import key_of
 from separatrix.models.registry import stated
 from separatrix.plots.boundaries import extent_of, level_lines, points_of
 from separatrix.plots.display import Display, Looks
@@ -545,7 +546,7 @@ def _is_machine(model: Any) -> bool:
     if hasattr(model, "support_") or hasattr(model, "dual_coef_"):
         return True
     loss = getattr(model, "loss", None)
-    return isinstance(loss, str) and loss in ("hinge", "squared_hinge")
+    return key_of(loss) in ("hinge", "squared_hinge")
 
 
 def _support(model: Any, X: Any, margins: np.ndarray) -> np.ndarray:

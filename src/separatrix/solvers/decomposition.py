@@ -6,6 +6,9 @@ hinge) is a quadratic problem under a box and one equality,
 .. math:: \min_c \tfrac12 c^\top K c + \ell_0 \sum_i y_i c_i \quad\text{subject to}\quad
     l_i \le c_i \le h_i, \ \sum_i c_i = 0 .
 
+Without an intercept there is no equality: a further point at the origin has the coefficient that
+makes up for the sum (:class:`separatrix.kernels.gram.AnchoredGram`).
+
 Each step takes the coefficients that violate the conditions of optimality most (Osuna, Freund and
 Girosi, 1997; Joachims, 1999), together with those of the step before, and improves them two at a
 time (Platt, 1998), the second chosen by what it gains (Fan, Chen and Lin, 2005).  Only then is the
@@ -140,8 +143,9 @@ def improve(
 ):
     """Improve the coefficients of a working set, two at a time; return how often.
 
-    ``block`` receives the rows of the matrix within the set, each when it is first needed.  The
-    sums of the first ``split`` coefficients and of the others stay what they are.
+    ``block`` receives the rows of the matrix within the set, each when it is first needed; an
+    anchor, which comes last, has no column to be read.  The sums of the first ``split``
+    coefficients and of the others stay what they are.
     """
     q = gradient.shape[0]
     # What keeps a coefficient from rising or falling: 0, or infinite where it is at that end.
@@ -173,7 +177,7 @@ def improve(
         begin, end = ends[part]
         if not ready[first]:
             source = cache[slots[first]]
-            for k in range(q):
+            for k in range(columns.shape[0]):
                 block[first, k] = source[columns[k]]
             ready[first] = True
         row = block[first]
@@ -187,7 +191,7 @@ def improve(
             return count
         if not ready[second]:
             source = cache[slots[second]]
-            for k in range(q):
+            for k in range(columns.shape[0]):
                 block[second, k] = source[columns[k]]
             ready[second] = True
         partner = block[second]
@@ -271,8 +275,8 @@ class Decomposition(Solver):
     def requires(self, problem: Any) -> None:
         if not hasattr(problem.design, "runs"):
             raise TypeError(f"Decomposition needs rows of a Gram matrix, not {problem.design!r}.")
-        if not problem.balances:
-            raise TypeError("Decomposition needs an unpenalised intercept.")
+        if problem.fit_intercept and not problem.balances:
+            raise TypeError("Decomposition needs an unpenalised intercept, or none.")
         if problem.constrained or problem.loss is None:
             return
         loss = problem.loss
@@ -308,14 +312,7 @@ class Decomposition(Solver):
             return state
         check_interrupt()
         q = len(working)
-        if gram.full:
-            # Rows within the set are copied when they are first needed.
-            slots = gram.rows(working)
-            block, ready = np.empty((q, q), dtype=gram.cache.dtype), np.zeros(q, dtype=np.bool_)
-        else:
-            # Whole rows only of those that will have moved.
-            slots = np.zeros(q, dtype=np.intp)
-            block, ready = gram.block(working), np.ones(q, dtype=np.bool_)
+        slots, columns, block, ready = gram.within(working)
         check_interrupt()
         before = state.c[working]
         c, gradient = before.copy(), state.gradient[working]
@@ -323,7 +320,7 @@ class Decomposition(Solver):
         done = improve(
             gram.cache,
             slots,
-            gram.columns[working],
+            columns,
             block,
             ready,
             gradient,
@@ -384,6 +381,9 @@ class Decomposition(Solver):
     ) -> None:
         """Bring the gradient up to date with changes of some coefficients."""
         n = gram.n_samples
+        # An anchor moves no gradient.
+        own = index < len(gram.columns)
+        index, changes = index[own], changes[own]
         for start in range(0, len(index), gram.n_slots):
             part = slice(start, start + gram.n_slots)
             slots = gram.rows(index[part])
@@ -466,7 +466,7 @@ class Decomposition(Solver):
         few = min(n // _COARSER, int(np.sqrt(0.5 * gram.n_slots * n)))
         if problem.constrained or gram.full or n < _FORESEEN or state.c.any() or few < 2:
             return False
-        if state.dual.groups or problem.loss.of_residual:
+        if state.dual.groups or problem.loss.of_residual or not problem.balances:
             # No row's loss is zero for the larger part of the rows.
             return False
         used = np.flatnonzero(problem.upper > 0.0)
@@ -568,7 +568,7 @@ class Decomposition(Solver):
             worst = [_violation(g, rises & group, falls & group) for group, _ in state.dual.groups]
             state.violation = max(*worst, 0.0)
             state.inside = int(np.count_nonzero(rises & falls))
-            c = state.dual.fold(state.c)
+            c = state.dual.matrix.fold(state.c)
             product = (g - state.linear)[: len(c)]
             state.estimate, state.level = problem.survey(c, product)
             state.hopeless = problem.loss is None and problem.vanishes(c, product)
@@ -580,19 +580,19 @@ class Decomposition(Solver):
         state.violation = highest - lowest
         state.inside = int(np.count_nonzero(rises & falls))
         product = g - state.linear
-        state.level = -0.5 * (lowest + highest)
+        state.level = -0.5 * (lowest + highest) if problem.balances else 0.0
         square = inner(state.c, product)
-        c = state.dual.fold(state.c)
+        c = state.dual.matrix.fold(state.c)
         product = product[: len(c)]
         scores = product + state.level
         if problem.constrained:
             margin = problem.margin(scores)
-            total = float(np.abs(state.c).sum())
+            total = float(np.abs(c).sum())
             state.estimate = np.inf
             if margin > 0.0 and square > 0.0:
                 primal, dual = 0.5 * square / margin**2, 0.5 * total * total / square
                 state.estimate = max(primal - dual, 0.0) / primal
-            state.hopeless = total > 0.0 and problem.vanishes(state.c, product)
+            state.hopeless = total > 0.0 and problem.vanishes(c, product)
             return
         primal = 0.5 * square + problem.loss_value(scores)
         gap = problem.fenchel_young(scores, -c)
@@ -606,11 +606,11 @@ class Decomposition(Solver):
         state.gradient = product + state.linear
         state.drift = 0.0
         self._survey(problem, state)
-        c = state.dual.fold(state.c)
+        c = state.dual.matrix.fold(state.c)
         product = product[: len(c)]
         b = state.level if np.isfinite(state.level) else 0.0
         early = not state.promised and (state.offered or len(product) >= _FORESEEN)
-        if early and not state.dual.groups:
+        if early and not state.dual.groups and problem.balances:
             # Far from the optimum it pays to look for the best, though not at the very start of a
             # small problem, which is over before anybody could stop it there.
             b = problem.best_intercept(product)

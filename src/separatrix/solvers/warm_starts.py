@@ -81,7 +81,8 @@ class Continuation:
         residual = -problem.y * _predicted(last, before, ahead)
         if problem.coupled:
             # The point is its own dual point, and has to be feasible.
-            residual = problem.balanced(-problem.y * problem.multipliers(residual))
+            residual = -problem.y * problem.multipliers(residual)
+            residual = problem.balanced(residual) if problem.balances else residual
             return {"theta": problem.join(-residual, theta[-1]), "residual": residual}
         return {"theta": theta, "residual": residual}
 

@@ -13,7 +13,7 @@ from separatrix.data.design import as_design
 from separatrix.data.labels import encode_as
 from separatrix.geometry import perceptron_bound
 from separatrix.geometry.separation.convergence import convergence
-from separatrix.losses import Hinge, LogLoss, SquaredHinge
+from separatrix.losses import loss_of
 from separatrix.messages import counted
 from separatrix.plots.objective_levels import objective_levels
 from separatrix.schedules import schedule_of
@@ -22,12 +22,6 @@ from separatrix.studio.state import PANELS
 
 __all__ = ["panel_of"]
 
-_LOSSES: dict[str, Any] = {
-    "hinge": Hinge,
-    "hard margin": Hinge,
-    "squared_hinge": SquaredHinge,
-    "log_loss": LogLoss,
-}
 _MOST_DEGREE = 10
 # A gap, of the objective, that nobody sees between two curves.
 _MET = 1e-3
@@ -76,10 +70,10 @@ def _series(kind: str, name: str, x: Any, y: Any, **more: Any) -> dict[str, Any]
 
 def _loss(fit: Fitted, steps: Any, points: dict[str, Any]) -> Any:
     name = fit.state.parameters.get("loss", "hinge")
-    name = {"logistic": "log_loss", "kernel_svm": "hinge"}.get(fit.state.model, name)
-    if points["margin"] is None or name not in _LOSSES:
+    name = {"logistic": "log", "kernel_svm": "hinge"}.get(fit.state.model, name)
+    if points["margin"] is None:
         return None
-    loss = _LOSSES[name]()
+    loss = loss_of("hinge" if name == "hard margin" else name)
     margin = np.array([points["margin"][row] for row in fit.rows], dtype=float)
     reach = float(np.clip(np.abs(margin).max(initial=2.0), 2.0, 8.0))
     z = np.linspace(-reach, reach, 161)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.losses import key_of
+
 __all__ = [
     "ESTIMATORS",
     "FAR",
@@ -291,6 +293,8 @@ def _value(one: Mapping[str, Any], given: Any) -> Any:
             raise StateError(f"{name} must be true or false.")
         return given
     if kind == "choice":
+        # A loss is known by several names.
+        given = next((word for word in one["choices"] if key_of(word) == key_of(given)), given)
         if given not in one["choices"]:
             raise StateError(f"{name} must be one of {', '.join(one['choices'])}.")
         return given

@@ -701,7 +701,7 @@ def _sklearn_linear_svc(model: Any, design: Design, data: _Data) -> list[_Claim]
 
 def _sklearn_sgd(model: Any, design: Design, data: _Data) -> list[_Claim]:
     # Convention: 1/n sum loss + alpha/2 |w|^2, n the number of rows.
-    losses = {"hinge": "hinge", "squared_hinge": "squared_hinge", "log_loss": "log"}
+    losses = ("hinge", "squared_hinge", "log_loss")
     if model.loss not in losses:
         raise ValueError(
             f"loss={model.loss!r} cannot be verified; the losses known here are "
@@ -711,7 +711,7 @@ def _sklearn_sgd(model: Any, design: Design, data: _Data) -> list[_Claim]:
         raise ValueError(
             f"{model!r} has a penalty other than L2, which cannot be verified for this model."
         )
-    n, loss = design.n_samples, loss_of(losses[model.loss])
+    n, loss = design.n_samples, loss_of(model.loss)
     alpha = Fraction(0 if model.penalty is None else float(model.alpha))
     penalty: Penalty = L2() if alpha else NoPenalty()
     C, scale = (1 / (alpha * n), alpha) if alpha else (Fraction(1), Fraction(1, n))

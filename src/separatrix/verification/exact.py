@@ -875,6 +875,7 @@ class _KernelMachine(_Judge):
         problem: Any = statement.problem
         self.check_interrupt, self.kernel = check_interrupt, kernel
         self.hard = isinstance(problem, HardMarginObjective)
+        self.balances = problem.balances
         self.y = _signs(problem.y)
         n = len(self.y)
         self.c, self.b = Exact.of(statement.theta[:n]), Exact.of(statement.theta[n:])
@@ -945,7 +946,8 @@ class _KernelMachine(_Judge):
     def dual(self, residual: Exact) -> Number | None:
         loss = _HARD if self.hard else _HINGE
         a = loss.feasible(Exact(-self.y * residual.ints, residual.den), self.upper)
-        a = _balanced(a, self.y)
+        if self.balances:
+            a = _balanced(a, self.y)
         total = a.sum()
         if total == 0:
             return None

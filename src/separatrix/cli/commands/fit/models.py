@@ -56,6 +56,17 @@ _terms = partial(
 )
 
 
+class _Losses(click.Choice[str]):
+    """The losses that are offered, each under any of its names."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            from separatrix.losses import key_of
+
+            value = key_of(value) if key_of(value) in self.choices else value
+        return super().convert(value, param, ctx)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions(TableOptions):
     """A table, and the model to fit to it; None is the default of the model."""
@@ -66,7 +77,7 @@ class ModelOptions(TableOptions):
     model: str | None = model_option(MODELS)
     loss: str | None = option(
         "The loss of each row's margin. [default: log for logistic and sgd, hinge for svm]",
-        OFFERS["sgd"].losses,
+        _Losses(OFFERS["sgd"].losses),
     )
     C: float | None = option(
         "The weight of the losses; inf is the hard margin of svm and kernel-svm. [default: 1]",
@@ -369,8 +380,6 @@ def _faults_of_sgd(given: ModelOptions) -> Iterator[str]:
 
 def _faults_of_kernel(given: ModelOptions, kernel: str) -> Iterator[str]:
     """Yield a sentence for every option that does not suit the kernel."""
-    if given.no_intercept:
-        yield "--model kernel-svm always has an intercept"
     if given.multiclass is not None:
         yield "--model kernel-svm takes three or more classes in pairs"
     for name in ("gamma", "degree", "coef0"):
