@@ -155,7 +155,7 @@ print(f"worst: {min(hits):.1%} of the flowers right")
 
 # %%
 # The certificate is about the sixty flowers that were seen; only the reserve speaks about new
-# ones. :ref:`The last page <sphx_glr_auto_examples_13_generalisation.py>` comes back to the
+# ones. :ref:`A later page <sphx_glr_auto_examples_13_generalisation.py>` comes back to the
 # difference.
 #
 # .. admonition:: Exercise

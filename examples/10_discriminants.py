@@ -179,7 +179,7 @@ plt.show()
 # %%
 # Dashed, the line of two growers goes on where the third is more likely than both: there it decides
 # nothing. And no mistake in training, with thirteen columns for 178 bottles, is less than it seems:
-# :ref:`the last page <sphx_glr_auto_examples_13_generalisation.py>` is about that.
+# :ref:`a later page <sphx_glr_auto_examples_13_generalisation.py>` is about that.
 #
 # .. admonition:: Exercise
 #

@@ -190,4 +190,4 @@ plt.show()
 #
 #    :func:`separatrix.training_error`, :func:`separatrix.min_training_error`,
 #    :func:`separatrix.plots.confusion_matrix_display`.
-#    Back to the start: :ref:`hyperplanes <sphx_glr_auto_examples_01_hyperplanes.py>`
+#    Next: :ref:`the dual by hand <sphx_glr_auto_examples_14_dual.py>`

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from course import EXAMPLES, PAGES, failures, run_page, text_of
 from separatrix.certificate import REMEDIES
+from separatrix.studio.lessons import LESSONS
 
 # A certificate as it is printed: how the fit ended, the objective or the equations, and the time.
 _CERTIFICATE = re.compile(
@@ -20,7 +23,8 @@ _CERTIFICATE = re.compile(
 
 def test_the_pages_are_numbered_without_a_gap():
     assert [int(name[:2]) for name in PAGES] == list(range(1, len(PAGES) + 1))
-    assert len(PAGES) == 13
+    # Those that the studio has a state for, in their order: tests/studio/test_lessons.py.
+    assert len(PAGES) == len(LESSONS)
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -70,6 +74,21 @@ def test_a_page_runs_as_a_script(tmp_path):
     assert _CERTIFICATE.search(done.stdout)
     # It leaves nothing behind.
     assert not list(tmp_path.iterdir())
+
+
+def test_the_pictures_of_a_page_are_saved(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "out"
+    monkeypatch.setattr(sys, "argv", [str(EXAMPLES), "14", "--save", str(folder)])
+    runpy.run_path(str(EXAMPLES), run_name="__main__")
+    saved = sorted(folder.iterdir())
+    assert len(saved) == len(run_page("14_dual").figures)
+    printed = capsys.readouterr().out
+    assert _CERTIFICATE.search(printed) and all(f"saved {path}" in printed for path in saved)
+    with Image.open(saved[0]) as picture:
+        assert saved[0].name == "14_dual-1.png" and picture.size == (1200, 1110)
+        # Something is drawn: it is not all of one grey.
+        low, high = picture.convert("L").getextrema()
+        assert low < 64 < 192 < high
 
 
 def _environment():

@@ -178,6 +178,37 @@ def _generalisation(lesson):
     assert made == [(1, 14), (2, 4)] and len(lesson.state["points"]) == 60 and len(X) == 90
 
 
+def _dual(lesson):
+    softer = lesson.ask(C=0.5)["points"]
+    assert lesson.answer["points"]["alpha"] == pytest.approx([1.0, 1.0, 2.0], abs=1e-6)
+    assert lesson.answer["width"] == pytest.approx(1.0, abs=1e-6)
+    assert softer["alpha"] == pytest.approx([0.25, 0.25, 0.5], abs=1e-9)
+    assert softer["slack"] == pytest.approx([0.0, 0.0, 1.5], abs=1e-9)
+
+
+def _stopping(lesson):
+    later = lesson.ask(max_iter=50)
+    gaps = [100.0 * one["certificate"]["relative_gap"] for one in (lesson.answer, later)]
+    assert gaps == pytest.approx([7.6, 0.88], abs=0.05)
+    assert (lesson.answer["mistakes"], later["mistakes"]) == (9, 9)
+
+
+def _stumps(lesson):
+    X, codes = np.array(lesson.state["points"])[:, :2], np.array(lesson.state["points"])[:, 2]
+    width = X[:, 1]
+    tried = [np.sum((width > cut) != codes) for cut in np.unique(width)]
+    assert min(tried) == lesson.answer["mistakes"] == 6 and len(X) == 100
+    assert lesson.prove("fewest")["fewest"]["mistakes"] == 3
+
+
+def _slips(lesson):
+    length = np.linalg.norm(lesson.answer["theta"]["coef"])
+    assert 2.0 * min(lesson.answer["points"]["margin"]) / length == pytest.approx(1.455, abs=5e-3)
+    assert min(lesson.answer["points"]["margin"]) >= 1.0
+    widest = lesson.ask(model="linear_svm", loss="hard margin")
+    assert widest["width"] == pytest.approx(2.0, abs=1e-9)
+
+
 _TRUE = {
     "hyperplanes": _hyperplanes,
     "separable": _separable,
@@ -192,6 +223,10 @@ _TRUE = {
     "least_squares": _least_squares,
     "stochastic": _stochastic,
     "generalisation": _generalisation,
+    "dual": _dual,
+    "stopping": _stopping,
+    "stumps": _stumps,
+    "slips": _slips,
 }
 _SAID = {
     "hyperplanes": ["3 cm", "100 flowers", "0.495 cm"],
@@ -207,6 +242,10 @@ _SAID = {
     "least_squares": ["30 points", "0.46 away at degree 1, 0.22 at 3, 0.18 at 12"],
     "stochastic": ["0.1 %", "after 60"],
     "generalisation": ["1 mistake on these 60", "14 on the other 90", "2 here, and 4 there"],
+    "dual": ["1, 1 and 2", "is 1 wide", "C = 0.5", "1/4, 1/4 and 1/2"],
+    "stopping": ["20 passes", "7.6 %", "50 it is 0.88 %", "9 mistakes both"],
+    "stumps": ["fewer than 6 of these 100", "one with 3"],
+    "slips": ["band of 1.46", "one of 2"],
 }
 
 

@@ -410,7 +410,7 @@ class CertificateDisplay(Display):
         several, named = len(self.curves) > 1, len(self.curves) <= _NAMED
         colours = class_colours(len(self.curves)) if several else [ink()]
         self._draw_falling(ax, what, values, colours, letters=24, tol=self.tol, faint=not named)
-        if self.tol is not None:
+        if self.tol:  # a tolerance of zero has no place on a scale of powers of ten
             self.tol_.append(ax.axhline(self.tol, color=muted(), ls="--", lw=1.2, zorder=1.5))
             looks = {"xycoords": ax.get_yaxis_transform(), "color": muted()}
             write_beside(ax, f"tol = {self.tol:g}", (0.0, self.tol), (4, 3), **looks)

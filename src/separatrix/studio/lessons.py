@@ -41,6 +41,7 @@ def _tumours(columns: tuple[str, str], every: int) -> _Points:
 
 # Those that more than one lesson has.
 _PERIMETERS = partial(_tumours, ("worst perimeter", "worst texture"), 5)
+_THREE = partial(_set, [(-1, -1), (1, 0), (-1, 1.5)], [1, 0, 1])
 _FOUR = partial(_set, [(-1, 3), (-1, -1), (3, -1), (0, 1.5)], [0, 0, 1, 1])
 
 
@@ -150,7 +151,7 @@ _LESSONS = {
     ),
     "maximum_margin": _Lesson(
         "The maximum margin",
-        partial(_set, [(-1, -1), (1, 0), (-1, 1.5)], [1, 0, 1]),
+        _THREE,
         "linear_svm",
         "loss",
         {"loss": "hard margin"},
@@ -220,6 +221,48 @@ _LESSONS = {
         {"gamma": 100.0},
         "With gamma = 100 there is 1 mistake on these 60 flowers, but there are 14 on the other 90 "
         "of the table. With gamma = 0.5 there are 2 here, and 4 there.",
+    ),
+    "dual": _Lesson(
+        "The dual by hand",
+        partial(_set, [(0, -1), (0, 3), (1, 1)], [1, 1, 0]),
+        "linear_svm",
+        "objective",
+        {"C": 10.0},
+        "The multipliers are 1, 1 and 2, less than C = 10, and the street is 1 wide. With C = 0.5 "
+        "they are 1/4, 1/4 and 1/2: the third point is at C and pays slack.",
+    ),
+    "stopping": _Lesson(
+        "When to stop",
+        _standardised,
+        "sgd",
+        "objective",
+        {
+            "loss": "log_loss",
+            "learning_rate": "constant",
+            "eta0": 0.5,
+            "batch_size": 64,
+            "max_iter": 20,
+        },
+        "After 20 passes the certified gap is 7.6 % of the objective, and after 50 it is 0.88 %. The "
+        "line has 9 mistakes both times, so their number does not show when to stop.",
+    ),
+    "stumps": _Lesson(
+        "Stumps and thresholds: the best cut, found by sorting",
+        partial(iris, species=(1, 2)),
+        "logistic",
+        "loss",
+        {"C": 1e4},
+        "No threshold on the petal width leaves fewer than 6 of these 100 flowers on the wrong "
+        "side, and this line leaves as many. The proof of the fewest mistakes finds one with 3.",
+    ),
+    "slips": _Lesson(
+        "Slips in common notes",
+        _THREE,
+        "perceptron",
+        "mistakes",
+        {"margin": 1.0, "fit_intercept": False},
+        "Corrections until every score is at least 1 leave a band of 1.46 without a point in it, "
+        "which is not the widest. A linear SVM with the hard margin has one of 2.",
     ),
 }
 
