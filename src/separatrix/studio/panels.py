@@ -1,14 +1,12 @@
-"""The second picture: loss over margin, objective and bound, weights, mistakes, degrees."""
+"""The second picture: loss over margin, objective and bound, weights, mistakes, the lift."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
-from separatrix import PolynomialRegression
 from separatrix.data.design import as_design
 from separatrix.data.labels import encode_as
 from separatrix.geometry import perceptron_bound
@@ -17,6 +15,7 @@ from separatrix.messages import counted
 from separatrix.plots.zero_set import Field
 from separatrix.schedules import schedule_of
 from separatrix.studio.fitting import Fitted
+from separatrix.studio.space import lift_of
 from separatrix.studio.state import PANELS
 
 __all__ = ["panel_of"]
@@ -27,7 +26,6 @@ _LOSSES: dict[str, Any] = {
     "squared_hinge": SquaredHinge,
     "log_loss": LogLoss,
 }
-_MOST_DEGREE = 10
 # A gap, of the objective, that nobody sees between two curves.
 _MET = 1e-3
 _EMPTY: dict[str, Any] = {
@@ -53,7 +51,7 @@ def panel_of(fit: Fitted, steps: dict[str, Any] | None, points: dict[str, Any]) 
         "mistakes": _mistakes,
         "theorem": _theorem,
         "rates": _rates,
-        "degree": _degree,
+        "lift": _lift,
     }
     maker = makers.get(fit.state.panel)
     if maker is None or fit.state.panel not in [one["kind"] for one in PANELS[fit.state.model]]:
@@ -121,7 +119,8 @@ def _weights(fit: Fitted, steps: Any, points: Any) -> Any:
     note = ""
     if fit.state.model != "perceptron":
         extent, contours = _contours(fit, theta)
-        note = "Contours of the objective at the fitted intercept" if contours else ""
+        features = " and the weights of the features" if fit.state.lift else ""
+        note = f"Contours of the objective at the fitted intercept{features}" if contours else ""
         # What else is drawn would cut them off.
         ranges = {"range": extent[:2]}, {"range": extent[2:]}
     if contours and fit.model.certificate_.ok:
@@ -140,7 +139,7 @@ def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[st
     """Level sets of what the model says that it minimises, around the answer, and their extent."""
     labels = encode_as(fit.model.classes_, fit.y, len(fit.y))
     _, problem, *_ = fit.model._claims(as_design(fit.X), labels)[0]
-    answer, intercept = theta[-1:, :2], np.asarray(theta[-1, 2])
+    answer, rest, intercept = theta[-1:, :2], theta[-1, 2:-1], np.asarray(theta[-1, -1])
     reach = 1.15 * max(float(np.max(np.abs(theta[:, :2] - answer))), 1e-6)
     extent = [
         float(centre + side * wide * reach)
@@ -149,7 +148,10 @@ def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[st
     ]
 
     def objective(points: np.ndarray) -> np.ndarray:
-        thetas = (problem.to_internal(problem.join(weights, intercept)) for weights in points)
+        thetas = (
+            problem.to_internal(problem.join(np.append(weights, rest), intercept))
+            for weights in points
+        )
         return np.nan_to_num([problem.value(one) for one in thetas], nan=np.inf)
 
     field = Field(objective, extent, cells=_GRID - 1, halvings=0, steps=0)
@@ -169,6 +171,7 @@ def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[st
 def _bound_of(fit: Fitted) -> Any:
     """What the convergence theorem says of these points, this start, rate and margin."""
     *coef, intercept = fit.state.parameters["start"]
+    coef += [0.0] * (fit.X.shape[1] - 2)
     lifted = bool(fit.options["fit_intercept"])
     return perceptron_bound(
         fit.X,
@@ -217,7 +220,7 @@ def _theorem(fit: Fitted, steps: Any, points: Any) -> Any:
         return _panel(*words, [], note=_bound_sentence(bound))
     lifted = np.array([1.0 if fit.options["fit_intercept"] else 0.0])
     unit = np.array([*bound.verdict.hyperplane.w, bound.verdict.hyperplane.b])
-    unit[2:] *= lifted
+    unit[-1:] *= lifted
     unit /= np.linalg.norm(unit)
     theta = np.array(steps["theta"], dtype=float)
     # The weights after each correction, and how many there were at each step.
@@ -263,15 +266,5 @@ def _rates(fit: Fitted, steps: Any, points: Any) -> Any:
     return panel
 
 
-def _degree(fit: Fitted, steps: Any, points: Any) -> Any:
-    degrees = np.arange(1, min(_MOST_DEGREE, max(len(fit.y) - 1, 1)) + 1)
-    errors = []
-    for degree in degrees.tolist():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = PolynomialRegression(degree=degree, lam=fit.options["lam"])
-            residual = fit.y - model.fit(fit.X, fit.y).predict(fit.X)
-        errors.append(float(np.sqrt(np.mean(residual**2))))
-    series = [_series("line", "error", degrees.astype(float), errors)]
-    note = "A higher degree never fits these points worse, but it may predict new ones worse."
-    return _panel("degree", "Error by degree", "degree", "root mean square", series, note=note)
+def _lift(fit: Fitted, steps: Any, points: Any) -> Any:
+    return _panel("lift", "", "", "", [], **lift_of(fit))
