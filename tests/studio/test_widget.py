@@ -45,7 +45,7 @@ def test_the_fit_is_that_of_the_points_as_they_are(iris):
     assert studio.certificate.primal == pytest.approx(own.certificate_.primal, rel=1e-12)
     assert studio.options == {"C": 3.0, "loss": "hinge"}
     studio.model = "qda"
-    assert (studio.panel, studio.options) == ("none", {"reg_param": 0.0})
+    assert (studio.panel, studio.options) == ("lift", {"reg_param": 0.0})
 
 
 def test_what_is_set_in_python_is_checked_and_reaches_the_page(iris):

@@ -9,6 +9,7 @@ import numpy as np
 
 from separatrix.models.registry import OFFERS
 from separatrix.studio.fitting import KERNEL_TOL, MOST_PASSES, Fitted, tuned
+from separatrix.studio.lifting import lifting_code
 from separatrix.studio.state import ESTIMATORS, PARAMETERS, State
 from separatrix.tables.table import DEFAULT_MISSING
 
@@ -36,25 +37,52 @@ def python_of(fit: Fitted) -> str:
     if getattr(certificate, "status", None) != "time_limit":
         plain.pop("time_limit", None)
     options = ", ".join(f"{key}={_literal(value)}" for key, value in plain.items())
-    points = fit.X.tolist() if not fit.regression else fit.X[:, 0].tolist()
+    state = fit.state
+    # All points of these classes, in their order, so that those held out are named by their rows.
+    rows = np.sort(np.concatenate([fit.rows, fit.held]))
     lines = ["import numpy as np", f"from separatrix import {name}", ""]
-    lines += [f"X = np.array({points})" + (".reshape(-1, 1)" if fit.regression else "")]
-    if not fit.regression:
-        codes = fit.classes if fit.several else (-1, 1)
-        names = [
-            f"{code} is {fit.state.classes[one]!r}"
-            for code, one in zip(codes, fit.classes, strict=True)
-        ]
-        lines += [f"# {', '.join(names)}"]
-    lines += [f"y = np.array({fit.y.tolist()})", ""]
+    lines += _points(fit, state.points[rows], state.codes[rows])
+    train = ""
+    if len(fit.held):
+        held = np.searchsorted(rows, fit.held).tolist()
+        lines += ["", f"test = {held}  # these rows are held out",
+                  "train = np.setdiff1d(np.arange(len(X)), test)"]  # fmt: skip
+        train = "[train]"
+    lines += [""]
     extra = ""
     if fit.state.model == "perceptron":
         *coef, intercept = fit.state.parameters["start"]
         intercept = intercept if fit.options["fit_intercept"] else 0.0
+        coef += [0.0] * (fit.X.shape[1] - 2)
         extra = f", coef_init={coef}, intercept_init={intercept}"
-    lines += [f"model = {name}({options})", f"model.fit(X, y{extra})"]
+    lines += [f"model = {name}({options})", f"model.fit(X{train}, y{train}{extra})"]
     lines += ["print(model.certificate_)"]
+    if fit.state.fresh:
+        lines += ["", *_points(fit, *fit.test_points())]
+    if fit.state.fresh or len(fit.held):
+        rows = "[test]" if len(fit.held) else ""
+        predicted, true = f"model.predict(X{rows})", f"y{rows}"
+        wrong = f"({predicted} - {true}) ** 2" if fit.regression else f"{predicted} != {true}"
+        lines += [f'print("test error:", np.mean({wrong}))']
     return "\n".join(lines) + "\n"
+
+
+def _points(fit: Fitted, places: np.ndarray, codes: np.ndarray) -> list[str]:
+    """Lines that define ``X``, with its features, and ``y``."""
+    if fit.regression:
+        x, y = places.T.tolist()
+        return [f"X = np.array({x}).reshape(-1, 1)", f"y = np.array({y})"]
+    y = codes if fit.several else np.where(codes == fit.classes[1], 1, -1)
+    own = fit.classes if fit.several else (-1, 1)
+    names = [
+        f"{code} is {fit.state.classes[one]!r}" for code, one in zip(own, fit.classes, strict=True)
+    ]
+    return [
+        f"X = np.array({places.tolist()})",
+        *lifting_code(fit.state.lift),
+        f"# {', '.join(names)}",
+        f"y = np.array({y.tolist()})",
+    ]
 
 
 def _literal(value: Any) -> str:
@@ -121,6 +149,10 @@ def _unlike_command(fit: Fitted) -> str | None:
         return (
             "the command line has no options for the start, order, rate or margin of a perceptron"
         )
+    if len(fit.held):
+        return "the command line would hold out other points"
+    if fit.state.lift:
+        return "the command line has no option for these features"
     if given.get("steepness", 1.0) != 1.0:
         return "the command line has no option for the steepness"
     if given.get("reg_param"):

@@ -11,6 +11,8 @@ import numpy as np
 import separatrix
 from separatrix._compiled.tuning import Tuned
 from separatrix.exceptions import NotSeparableError
+from separatrix.studio.heldout import fresh_points, held_out
+from separatrix.studio.lifting import lifted
 from separatrix.studio.state import ESTIMATORS, State, StateError
 
 __all__ = ["KERNEL_TOL", "LOADED", "MOST_PASSES", "Fitted", "Tuning", "fitted", "tuned"]
@@ -57,7 +59,10 @@ class Fitted:
     model : estimator
     rows : ndarray of int
         The points that were fitted, among those of the state.
-    X : ndarray of shape (m, 2), or (m, 1) for a regression
+    held : ndarray of int
+        The points of these classes that were held out.
+    X : ndarray of shape (m, n_features)
+        The two coordinates and the features that they are lifted by; for a regression x alone.
     y : ndarray of shape (m,)
         -1 and +1; of more than two classes their codes; or numbers.
     classes : tuple of int
@@ -69,6 +74,7 @@ class Fitted:
     state: State
     model: Any
     rows: np.ndarray
+    held: np.ndarray
     X: np.ndarray
     y: np.ndarray
     classes: tuple[int, ...]
@@ -89,8 +95,8 @@ class Fitted:
         return self.classes[0], self.classes[1]
 
     @property
-    def plane(self) -> tuple[np.ndarray, float] | None:
-        """Weights and intercept, where the boundary is a line."""
+    def weights(self) -> tuple[np.ndarray, float] | None:
+        """Weights of the features, and the intercept, where two classes have them."""
         coef = getattr(self.model, "coef_", None)
         if self.regression or coef is None or self.several:
             return None
@@ -98,15 +104,38 @@ class Fitted:
             return None
         return np.ravel(coef).astype(float), float(np.ravel(self.model.intercept_)[0])
 
-    def scores(self, X: np.ndarray) -> np.ndarray:
+    @property
+    def plane(self) -> tuple[np.ndarray, float] | None:
+        """Weights and intercept, where the boundary is a line."""
+        return None if self.state.lift else self.weights
+
+    def design(self, places: np.ndarray) -> np.ndarray:
+        """What the model takes of places: x alone, or both coordinates and their features."""
+        return places[:, :1] if self.regression else lifted(places, self.state.lift)
+
+    def scores(self, places: np.ndarray) -> np.ndarray:
         """Positive where the second class is predicted; of several, a column for each."""
-        found = np.asarray(self.model.decision_function(X), dtype=float)
+        found = np.asarray(self.model.decision_function(self.design(places)), dtype=float)
         return found if self.several else found.ravel()
 
-    def predicted(self, X: np.ndarray) -> np.ndarray:
+    def predicted(self, places: np.ndarray) -> np.ndarray:
         """The codes of the classes that the estimator gives."""
-        found = np.asarray(self.model.predict(X))
+        found = np.asarray(self.model.predict(self.design(places)))
         return found if self.several else np.where(found > 0, self.classes[1], self.classes[0])
+
+    def missed(self, places: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Which places are on the wrong side; those on the boundary are of the second class."""
+        if self.several:
+            return self.predicted(places) != codes
+        return (self.scores(places) >= 0.0) != (codes == self.classes[1])
+
+    def test_points(self) -> tuple[np.ndarray, np.ndarray]:
+        """Places and classes of the points held out, or of the fresh ones."""
+        places, codes = fresh_points(self.state)
+        if not self.state.fresh:
+            places, codes = self.state.points[self.held], self.state.codes[self.held]
+        known = np.isin(codes, self.classes) | self.regression
+        return places[known], codes[known]
 
 
 def _options(state: State) -> dict[str, Any]:
@@ -136,24 +165,28 @@ def fitted(state: State) -> Fitted:
         Where there are too few points, or the model cannot be fitted to them.
     """
     options = _options(state)
+    held = held_out(state)
     if state.model == "regression":
-        if len(state.points) < 2:
+        if np.sum(~held) < 2:
             raise StateError("Draw two points or more to see a curve fitted to them.")
-        rows, classes = np.arange(len(state.points)), [0, 1]
-        X, y = state.points[:, :1], state.points[:, 1]
+        classes = [0, 1]
+        rows, held = np.flatnonzero(~held), np.flatnonzero(held)
+        X, y = state.points[rows, :1], state.points[rows, 1]
     else:
         classes = np.unique(state.codes).tolist()
         if len(classes) < 2:
             raise StateError("Draw points of two classes to see them separated.")
         if state.model not in _OF_SEVERAL:
             classes = classes[:2]
-        rows = np.flatnonzero(np.isin(state.codes, classes))
-        X, y = state.points[rows], state.codes[rows]
+        fits = np.isin(state.codes, classes)
+        rows, held = np.flatnonzero(fits & ~held), np.flatnonzero(fits & held)
+        X, y = lifted(state.points[rows], state.lift), state.codes[rows]
         if len(classes) == 2:
             y = np.where(y == classes[1], 1, -1)
     extra: dict[str, Any] = {}
     if state.model == "perceptron":
         *coef, intercept = state.parameters["start"]
+        coef += [0.0] * (X.shape[1] - 2)
         extra = {"coef_init": coef, "intercept_init": intercept}
         if not options["fit_intercept"]:
             extra["intercept_init"] = 0.0
@@ -174,4 +207,4 @@ def fitted(state: State) -> Fitted:
     except (TypeError, ValueError) as error:
         raise StateError(" ".join(str(error).split())[:400]) from error
     LOADED.add(state.model)
-    return Fitted(state, model, rows, X, y, tuple(classes), options)
+    return Fitted(state, model, rows, held, X, y, tuple(classes), options)

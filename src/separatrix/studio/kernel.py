@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,8 +13,11 @@ from typing import Any
 import numpy as np
 
 from separatrix.messages import counted
+from separatrix.objectives.penalties import strength_of
 from separatrix.studio.code import command_of, python_of
+from separatrix.studio.errors import ErrorCurves
 from separatrix.studio.fitting import LOADED, Fitted, fitted
+from separatrix.studio.jitter import MOST_DRAWS, Trials
 from separatrix.studio.lessons import LESSONS, lesson_of
 from separatrix.studio.panels import panel_of
 from separatrix.studio.pictures import numbers, picture_of
@@ -22,6 +26,9 @@ from separatrix.studio.proof import PROOFS, proof_of
 from separatrix.studio.shapes import SHAPES, framed, shape
 from separatrix.studio.state import (
     FAR,
+    FEATURES,
+    HELD_OUT,
+    LIFTED,
     LIMITS,
     LONGEST_NAME,
     MODELS,
@@ -96,6 +103,7 @@ class StudioModel:
         self._labels = None if labels is None else np.asarray(labels).astype(str)
         # By the number of the question: a notebook's kernel answers several pages.
         self._fits: dict[int, tuple[Fitted, Any]] = {}
+        self._curves, self._trials = ErrorCurves(), Trials()
         self._last: Fitted | None = None
         self._last_state: Any = None
         names = list(self._table)
@@ -123,13 +131,19 @@ class StudioModel:
                 "tours": TOURS,
                 "lessons": LESSONS,
                 "limits": LIMITS,
+                "held_out": HELD_OUT,
+                "features": FEATURES,
+                "lifted": LIFTED,
             },
             "state": {
                 "version": 1,
-                **begun,
                 "model": "logistic",
                 "parameters": {},
                 "panel": "objective",
+                "test": {"hold_out": 0, "fresh": False, "seed": 0},
+                "source": None,
+                "lift": [],
+                **begun,
                 "show": dict.fromkeys(
                     ("field", "margin", "slack", "support", "ellipses", "residuals", "theta"), True
                 ),
@@ -201,6 +215,9 @@ class StudioModel:
         seq = _seq_of(message)
         self._fits.pop(seq, None)
         self._fits = dict([*self._fits.items(), (seq, (fit, steps))][-_KEPT:])
+        drags = message.get("drags") is True
+        panel = self._curves.panel(fit, drags=drags)
+        panel = panel_of(fit, steps, picture["points"]) if panel is None else panel
         return {
             "type": "answer",
             "pair": list(fit.pair),
@@ -209,7 +226,8 @@ class StudioModel:
             "summary": _summary(fit, picture["lines"]),
             "overlap": _overlap(fit, picture["points"]["mistake"]),
             "steps": steps,
-            "panel": panel_of(fit, steps, picture["points"]),
+            "panel": panel,
+            "strength": _strength(fit),
             "code": {"python": python_of(fit), "command": command_of(fit)},
             "milliseconds": 1e3 * (time.perf_counter() - start),
         }
@@ -223,6 +241,18 @@ class StudioModel:
         if fit is None or steps is None or not whole or step not in range(steps["count"]):
             raise StateError("There is no such step.")
         return {"type": "frame", "step": step, **frame_of(fit, steps, int(step))}
+
+    def _jitter(self, message: dict[str, Any]) -> dict[str, Any]:
+        noise = number_of(message.get("noise"), "the noise", 0)
+        draws = number_of(message.get("draws", 1), "the number of draws", 1, MOST_DRAWS)
+        fit, found = self._trials.draw(parse(message.get("state")), noise, int(draws))
+        return {"type": "jitter", "pair": list(fit.pair), **picture_of(fit), **found}
+
+    def _strength(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The C of a fit whose penalty weighs lambda."""
+        lam = number_of(message.get("lam"), "lambda", 1e-12)
+        n = len(fitted(parse(message.get("state"))).rows)
+        return {"type": "strength", "C": strength_of(lam, n)}
 
     def _shape(self, message: dict[str, Any]) -> dict[str, Any]:
         given = {name: message[name] for name in ("n", "noise", "seed") if name in message}
@@ -258,7 +288,7 @@ class StudioModel:
         codes = np.searchsorted(classes, labels[chosen])
         names = classes.tolist() if len(classes) > 1 else [*classes.tolist(), "other"]
         called = {"x": x, "y": y, "classes": _shortened(names)}
-        return {**framed(places[chosen], codes, called), "note": note}
+        return {**framed(places[chosen], codes, called), "source": None, "note": note}
 
     def _prove(self, message: dict[str, Any]) -> dict[str, Any]:
         return proof_of(parse(message.get("state")), message.get("what", ""))
@@ -285,7 +315,7 @@ class StudioModel:
         sentence = f"score {score:.3g}: {fit.state.classes[code]}"
         if fit.state.model in ("logistic", "lda", "qda"):
             of = of if fit.several else 1
-            probability = float(fit.model.predict_proba(X)[0, of])
+            probability = float(fit.model.predict_proba(fit.design(X))[0, of])
             sentence += f", probability {probability:.3g} of {fit.state.classes[fit.classes[of]]}"
         return {
             "type": "score",
@@ -323,6 +353,8 @@ class StudioModel:
 _ANSWERS = {
     "ask": StudioModel._ask,
     "frame": StudioModel._frame,
+    "jitter": StudioModel._jitter,
+    "strength": StudioModel._strength,
     "shape": StudioModel._shape,
     "columns": StudioModel._of_table,
     "prove": StudioModel._prove,
@@ -330,6 +362,17 @@ _ANSWERS = {
     "tour": StudioModel._tour,
     "save": StudioModel._save,
 }
+
+
+def _strength(fit: Fitted) -> dict[str, Any] | None:
+    """The weight of the penalty beside C, where a model has one C for all of its points."""
+    C = fit.state.parameters.get("C")
+    if C is None or not math.isfinite(fit.options["C"]):
+        return None
+    if fit.state.model == "kernel_svm" and fit.several:
+        return None
+    # C = 1 / (lam n) is its own inverse.
+    return {"lam": strength_of(C, len(fit.rows)), "n": len(fit.rows)}
 
 
 def _seq_of(message: Any) -> int:

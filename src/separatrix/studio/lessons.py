@@ -286,6 +286,9 @@ def lesson_of(name: str, state: dict[str, Any]) -> dict[str, Any]:
         # One scale across and up where both are measured in one unit, or in none.
         **framed(points, codes, names, lock=names["x"] == "x1"),
         "version": 1,
+        "source": None,
+        "test": {"hold_out": 0, "fresh": False, "seed": 0},
+        "lift": [],
         "model": one.model,
         "panel": one.panel,
         "parameters": dict(one.parameters),

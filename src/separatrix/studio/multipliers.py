@@ -46,10 +46,10 @@ def multipliers_of(fit: Fitted, margin: np.ndarray) -> dict[str, np.ndarray]:
     kind[np.abs(margin - 1.0) <= _ON_THE_LINE] = "free"
     free = kind == "free"
     lifted = fit.y[:, None] * np.column_stack([fit.X, np.ones(len(fit.X))])
-    plane = fit.plane
-    assert plane is not None
+    weights = fit.weights
+    assert weights is not None
     alpha = np.where(kind == "bound", most, 0.0)
-    left = np.append(plane[0], 0.0) - alpha @ lifted
+    left = np.append(weights[0], 0.0) - alpha @ lifted
     solved, _, rank, _ = np.linalg.lstsq(lifted[free].T, left, rcond=1e-9)
     if rank < int(free.sum()):
         return {"kind": kind}

@@ -1,14 +1,12 @@
-"""The second picture: loss over margin, objective and bound, weights, mistakes, degrees."""
+"""The second picture: loss over margin, objective and bound, weights, mistakes, the lift."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
-from separatrix import PolynomialRegression
 from separatrix.data.design import as_design
 from separatrix.data.labels import encode_as
 from separatrix.geometry import perceptron_bound
@@ -18,11 +16,11 @@ from separatrix.messages import counted
 from separatrix.plots.objective_levels import objective_levels
 from separatrix.schedules import schedule_of
 from separatrix.studio.fitting import Fitted
+from separatrix.studio.space import lift_of
 from separatrix.studio.state import PANELS
 
 __all__ = ["panel_of"]
 
-_MOST_DEGREE = 10
 # A gap, of the objective, that nobody sees between two curves.
 _MET = 1e-3
 _EMPTY: dict[str, Any] = {
@@ -46,7 +44,7 @@ def panel_of(fit: Fitted, steps: dict[str, Any] | None, points: dict[str, Any]) 
         "mistakes": _mistakes,
         "theorem": _theorem,
         "rates": _rates,
-        "degree": _degree,
+        "lift": _lift,
     }
     maker = makers.get(fit.state.panel)
     if maker is None or fit.state.panel not in [one["kind"] for one in PANELS[fit.state.model]]:
@@ -114,7 +112,8 @@ def _weights(fit: Fitted, steps: Any, points: Any) -> Any:
     note = ""
     if fit.state.model != "perceptron":
         extent, contours = _contours(fit, theta)
-        note = "Contours of the objective at the fitted intercept" if contours else ""
+        features = " and the weights of the features" if fit.state.lift else ""
+        note = f"Contours of the objective at the fitted intercept{features}" if contours else ""
         # What else is drawn would cut them off.
         ranges = {"range": extent[:2]}, {"range": extent[2:]}
     if contours and fit.model.certificate_.ok:
@@ -133,7 +132,7 @@ def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[st
     """Level sets of what the model says that it minimises, around the answer, and their extent."""
     labels = encode_as(fit.model.classes_, fit.y, len(fit.y))
     _, problem, *_ = fit.model._claims(as_design(fit.X), labels)[0]
-    answer, intercept = theta[-1:, :2], np.asarray(theta[-1, 2])
+    answer, rest, intercept = theta[-1:, :2], theta[-1, 2:-1], np.asarray(theta[-1, -1])
     reach = 1.15 * max(float(np.max(np.abs(theta[:, :2] - answer))), 1e-6)
     extent = [
         float(centre + side * wide * reach)
@@ -141,7 +140,7 @@ def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[st
         for side in (-1.0, 1.0)
     ]
 
-    point = problem.join(answer[0], intercept)
+    point = problem.join(np.append(answer[0], rest), intercept)
     return extent, [
         {"level": level, "parts": [line.tolist() for line in lines]}
         for level, lines in objective_levels(problem, point, (0, 1), extent, _CELLS)
@@ -151,6 +150,7 @@ def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[st
 def _bound_of(fit: Fitted) -> Any:
     """What the convergence theorem says of these points, this start, rate and margin."""
     *coef, intercept = fit.state.parameters["start"]
+    coef += [0.0] * (fit.X.shape[1] - 2)
     lifted = bool(fit.options["fit_intercept"])
     return perceptron_bound(
         fit.X,
@@ -194,7 +194,7 @@ def _theorem(fit: Fitted, steps: Any, points: Any) -> Any:
     # The weights after each correction, and how many there were at each step.
     wrong = np.array(steps["mistake"], dtype=bool)
     theta = np.array(steps["theta"], dtype=float)[[0, *np.flatnonzero(wrong)]]
-    weights = theta if fit.options["fit_intercept"] else theta[:, :2]
+    weights = theta if fit.options["fit_intercept"] else theta[:, :-1]
     proof = convergence(bound, fit.X, fit.y, weights)
     k = np.arange(len(theta), dtype=float)
     lower, upper = proof.formulas
@@ -233,15 +233,5 @@ def _rates(fit: Fitted, steps: Any, points: Any) -> Any:
     return panel
 
 
-def _degree(fit: Fitted, steps: Any, points: Any) -> Any:
-    degrees = np.arange(1, min(_MOST_DEGREE, max(len(fit.y) - 1, 1)) + 1)
-    errors = []
-    for degree in degrees.tolist():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = PolynomialRegression(degree=degree, lam=fit.options["lam"])
-            residual = fit.y - model.fit(fit.X, fit.y).predict(fit.X)
-        errors.append(float(np.sqrt(np.mean(residual**2))))
-    series = [_series("line", "error", degrees.astype(float), errors)]
-    note = "A higher degree never fits these points worse, but it may predict new ones worse."
-    return _panel("degree", "Error by degree", "degree", "root mean square", series, note=note)
+def _lift(fit: Fitted, steps: Any, points: Any) -> Any:
+    return _panel("lift", "", "", "", [], **lift_of(fit))

@@ -11,6 +11,7 @@ from separatrix.geometry.discriminant import Discriminant
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.planar import ellipse_of
 from separatrix.plots.zero_set import Field, Surface, level_sets
+from separatrix.studio.errors import errors_of
 from separatrix.studio.fitting import Fitted
 from separatrix.studio.multipliers import multipliers_of
 
@@ -83,7 +84,7 @@ def field_of(fit: Fitted) -> dict[str, Any] | None:
         classes = fit.predicted(grid).tolist()
         return {"columns": _COARSE, "rows": _COARSE, "values": classes, "kind": "class"}
     probable = fit.state.model in ("logistic", "lda", "qda")
-    values = fit.model.predict_proba(grid)[:, 1] if probable else fit.scores(grid)
+    values = fit.model.predict_proba(fit.design(grid))[:, 1] if probable else fit.scores(grid)
     kind = "probability" if probable else "score"
     return {"columns": _COARSE, "rows": _COARSE, "values": values.tolist(), "kind": kind}
 
@@ -99,6 +100,7 @@ def picture_of(fit: Fitted) -> dict[str, Any]:
         "points": points,
         "mistakes": sum(map(bool, points["mistake"])),
         "width": width_of(fit),
+        "test": errors_of(fit),
     }
 
 
@@ -115,18 +117,19 @@ def points_of(fit: Fitted) -> dict[str, Any]:
     empty = dict.fromkeys(("margin", "slack", "alpha", "kind", "mistake", "residual"))
     if fit.regression:
         residual = fit.y - fit.model.predict(fit.X)
-        return {**empty, "residual": residual.tolist(), "mistake": [False] * len(fit.y)}
-    scores = fit.scores(fit.X)
+        none = np.zeros(len(fit.y), dtype=bool)
+        return {**empty, "residual": _spread(fit, residual), "mistake": _spread(fit, none)}
+    places = fit.state.points[fit.rows]
+    missed = fit.missed(places, fit.state.codes[fit.rows])
     if fit.several:
-        points = {**empty, "mistake": _spread(fit, fit.predicted(fit.X) != fit.y)}
+        points = {**empty, "mistake": _spread(fit, missed)}
         return {**points, **_multipliers(fit)} if fit.state.model == "kernel_svm" else points
-    margin = fit.y * scores
+    margin = fit.y * fit.scores(places)
     points = {
         **empty,
         "margin": _spread(fit, margin),
         **{name: _spread(fit, values) for name, values in multipliers_of(fit, margin).items()},
-        # A point on the plane is predicted to be of the second class.
-        "mistake": _spread(fit, np.where(fit.y > 0, scores < 0.0, scores >= 0.0)),
+        "mistake": _spread(fit, missed),
     }
     if fit.state.model in ("linear_svm", "kernel_svm", "sgd"):
         points["slack"] = _spread(fit, np.maximum(0.0, 1.0 - margin))
@@ -152,7 +155,7 @@ def width_of(fit: Fitted) -> float | None:
 
 def ellipses_of(fit: Fitted) -> list[dict[str, Any]]:
     """Where half and nine tenths of each Gaussian are."""
-    if fit.state.model not in ("lda", "qda"):
+    if fit.state.model not in ("lda", "qda") or fit.state.lift:
         return []
     found = []
     for k, code in enumerate(fit.classes):

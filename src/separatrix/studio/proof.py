@@ -8,6 +8,7 @@ import numpy as np
 
 from separatrix.geometry import diagnose, min_training_error, separability
 from separatrix.messages import counted
+from separatrix.studio.heldout import held_out
 from separatrix.studio.state import LIMITS, State, StateError, named
 from separatrix.studio.wording import PAGE, sentence
 
@@ -37,12 +38,15 @@ def proof_of(state: State, what: str) -> dict[str, Any]:
     if len(state.points) > LIMITS["exact"]:
         most = LIMITS["exact"]
         raise StateError(f"A proof is limited to {most} points; erase some.")
-    rows = np.flatnonzero(np.isin(state.codes, there[:2]))
+    held = held_out(state)
+    rows = np.flatnonzero(np.isin(state.codes, there[:2]) & ~held)
     found = PROOFS[what](_ProofRequest(state, rows, *there[:2]))
     LOADED.add(what)
     if len(there) > 2:
         one, other = (state.classes[code] for code in there[:2])
         found["sentence"] = f"Between {one} and {other} alone: {found['sentence']}"
+    if held.any():
+        found["sentence"] = f"Without the points held out: {found['sentence']}"
     return {"type": "proof", "what": what, **found}
 
 

@@ -16,6 +16,7 @@ SHAPES: list[dict[str, Any]] = [
     {"name": "circles", "label": "circles"},
     {"name": "xor", "label": "XOR"},
     {"name": "strip", "label": "a strip"},
+    {"name": "wave", "label": "a wave"},
     {"name": "iris", "label": "iris: two species", "fixed": True},
     {"name": "species", "label": "iris: three species", "fixed": True},
     {"name": "sepals", "label": "iris: sepals of three species", "fixed": True},
@@ -51,7 +52,8 @@ def shape(name: str, n: int = 60, noise: float = 1.0, seed: int = 0) -> dict[str
     else:
         points = _MAKERS[name](codes, noise, rng)
     padding = np.maximum(0.15 * np.ptp(points, axis=0), 0.5)
-    return framed(points, codes, names, lock=name not in _IRIS, padding=padding)
+    made = framed(points, codes, names, lock=name not in _IRIS, padding=padding)
+    return {**made, "source": {"name": name, "noise": noise} if name in _MAKERS else None}
 
 
 def framed(
@@ -133,4 +135,18 @@ def _strip(codes: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndar
     return np.stack([along - 0.5 * off, 0.5 * along + off], axis=1)
 
 
-_MAKERS = {"blobs": _blobs, "moons": _moons, "circles": _circles, "xor": _xor, "strip": _strip}
+def _wave(codes: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:
+    """Values of a sine with noise, of which one class is above it and the other below."""
+    x = 6.0 * (rng.random(len(codes)) - 0.5)
+    off = noise * np.abs(rng.standard_normal(len(codes)))
+    return np.stack([x, 1.5 * np.sin(1.5 * x) + np.where(codes == 1, off, -off)], axis=1)
+
+
+_MAKERS = {
+    "blobs": _blobs,
+    "moons": _moons,
+    "circles": _circles,
+    "xor": _xor,
+    "strip": _strip,
+    "wave": _wave,
+}

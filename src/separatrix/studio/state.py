@@ -13,6 +13,9 @@ from separatrix.losses import key_of
 __all__ = [
     "ESTIMATORS",
     "FAR",
+    "FEATURES",
+    "HELD_OUT",
+    "LIFTED",
     "LIMITS",
     "LONGEST_NAME",
     "MODELS",
@@ -34,6 +37,18 @@ LIMITS = {"points": 2000, "exact": 300}
 FAR = 1e9
 """How far from 0 places, and other numbers of a state, can be."""
 _MOST_CLASSES = 4
+HELD_OUT = (0, 20, 30, 50)
+"""The shares of the points that a page can hold out, in percent."""
+FEATURES = {
+    "x2": "x\u00b2",
+    "xy": "x\u00b7y",
+    "y2": "y\u00b2",
+    "sinx": "sin x",
+    "poly": "all of the kernel (x\u00b7z + 1)\u00b2",
+}
+"""What points can be lifted by: x is the coordinate across, y the one up."""
+LIFTED = ("perceptron", "logistic", "linear_svm", "lda", "least_squares", "sgd")
+"""The linear models, whose boundary in a plane of features is a curve in that of the points."""
 
 
 class StateError(ValueError):
@@ -72,30 +87,37 @@ def number_of(given: Any, what: str, low: float = -FAR, high: float = FAR) -> fl
 # and what its picture can show.
 _ROWS = [
     ("perceptron", "Perceptron", "Corrects its line mistake by mistake.",
-     "Perceptron", "mistakes theorem weights", "field theta"),
+     "Perceptron", "mistakes theorem weights lift", "field theta"),
     ("logistic", "Logistic regression", "Gives each class a probability.",
-     "LogisticRegression", "loss objective weights", "field theta"),
+     "LogisticRegression", "loss objective weights C lift", "field theta"),
     ("linear_svm", "Linear SVM", "The widest street between the classes.",
-     "LinearSVC", "loss objective weights", "field margin slack support theta"),
+     "LinearSVC", "loss objective weights C lift", "field margin slack support theta"),
     ("kernel_svm", "Kernel SVM", "A street in a space of features.",
-     "SVC", "loss objective", "field margin slack support"),
+     "SVC", "loss objective C gamma degree lift", "field margin slack support"),
     ("lda", "LDA", "A Gaussian for each class, all of one covariance.",
-     "LinearDiscriminantAnalysis", "", "field ellipses theta"),
+     "LinearDiscriminantAnalysis", "lift shrinkage", "field ellipses theta"),
     ("qda", "QDA", "A Gaussian with its own covariance for each class.",
-     "QuadraticDiscriminantAnalysis", "", "field ellipses"),
+     "QuadraticDiscriminantAnalysis", "lift reg_param", "field ellipses"),
     ("least_squares", "Least squares", "Fits the targets \u22121 and +1.",
-     "LeastSquaresClassifier", "", "field margin residuals theta"),
+     "LeastSquaresClassifier", "lift lam", "field margin residuals theta"),
     ("regression", "Regression to y", "Fits a polynomial in x to y.",
-     "PolynomialRegression", "degree", "residuals"),
+     "PolynomialRegression", "degree lam", "residuals"),
     ("sgd", "Stochastic gradient", "A gradient step for each point.",
-     "SGDClassifier", "loss objective weights rates", "field margin slack theta"),
+     "SGDClassifier", "loss objective weights rates alpha lift", "field margin slack theta"),
 ]  # fmt: skip
 _LABELS = {
+    "C": "error by C",
+    "alpha": "error by alpha",
     "degree": "error by degree",
+    "gamma": "error by gamma",
+    "lam": "error by lambda",
+    "lift": "lift in 3D",
     "loss": "loss over margin",
     "mistakes": "mistakes by point",
     "objective": "objective and bound",
     "rates": "learning rates",
+    "reg_param": "error by regularisation",
+    "shrinkage": "error by shrinkage",
     "theorem": "why it stops",
     "weights": "weights",
 }
@@ -182,6 +204,16 @@ class State:
     model, panel : str
     parameters : dict
         All of those of the model.
+    hold_out : int
+        The percentage of the points that are held out.
+    fresh : bool
+        Whether the model is tested on new points of ``source`` instead.
+    seed : int
+        Of which points are held out, or drawn anew.
+    source : dict or None
+        The built-in shape that the points were drawn from: ``name`` and ``noise``.
+    lift : tuple of str
+        The features that a linear model has besides the two coordinates.
     """
 
     points: np.ndarray
@@ -192,6 +224,11 @@ class State:
     model: str
     panel: str
     parameters: dict[str, Any]
+    hold_out: int = 0
+    fresh: bool = False
+    seed: int = 0
+    source: dict[str, Any] | None = None
+    lift: tuple[str, ...] = ()
 
 
 def parse(given: Any) -> State:
@@ -225,7 +262,36 @@ def parse(given: Any) -> State:
         model=model,
         panel=panel if isinstance(panel, str) else "none",
         parameters=_parameters(model, _mapping(state.get("parameters", {}), "parameters")),
+        **_test(_mapping(state.get("test", {}), "test")),
+        source=_source(state.get("source")),
+        lift=_lift(model, _list(state.get("lift", []), "lift")),
     )
+
+
+def _test(given: Mapping[str, Any]) -> dict[str, Any]:
+    share, fresh = given.get("hold_out", 0), given.get("fresh", False)
+    if isinstance(share, bool) or share not in HELD_OUT or not isinstance(fresh, bool):
+        shares = ", ".join(map(str, HELD_OUT[:-1]))
+        raise StateError(f"The share held out must be {shares} or {HELD_OUT[-1]} percent.")
+    seed = number_of(given.get("seed", 0), "the seed", 0, 2**32)
+    if seed != int(seed):
+        raise StateError("The seed must be a whole number.")
+    return {"hold_out": int(share), "fresh": fresh, "seed": int(seed)}
+
+
+def _source(given: Any) -> dict[str, Any] | None:
+    if given is None:
+        return None
+    source = _mapping(given, "the source")
+    name = _text(source.get("name"), "a shape")
+    return {"name": name, "noise": number_of(source.get("noise"), "the noise", 0, 10)}
+
+
+def _lift(model: str, given: Sequence[Any]) -> tuple[str, ...]:
+    for name in given:
+        if not isinstance(name, str) or name not in FEATURES:
+            raise StateError(f"There is no feature {named(name)}.")
+    return tuple(name for name in FEATURES if name in given) if model in LIFTED else ()
 
 
 def _mapping(given: Any, what: str) -> Mapping[str, Any]:

@@ -54,7 +54,8 @@ def _updates(fit: Fitted, trace: Any) -> dict[str, Any]:
     updates = trace.updates[:_MOST]
     *start, intercept = fit.state.parameters["start"]
     lifted = 1.0 if fit.options["fit_intercept"] else 0.0
-    theta = [[*map(float, start), float(intercept) * lifted]]
+    features = [0.0] * (fit.X.shape[1] - 2)
+    theta = [[*map(float, start), *features, float(intercept) * lifted]]
     formula = [f"\u03b8 = {_vector(theta[0])}"]
     visit: list[int | None] = [None]
     mistake = [False]
@@ -82,7 +83,7 @@ def _updates(fit: Fitted, trace: Any) -> dict[str, Any]:
         theta.append(after)
         visit.append(int(fit.rows[row]))
         mistake.append(bool(k))
-    final = fit.plane
+    final = fit.weights
     assert final is not None
     last = [*final[0].tolist(), final[1]]
     if not np.allclose(last, theta[-1], rtol=0.0, atol=0.0):
@@ -101,12 +102,12 @@ def _iterates(fit: Fitted, trace: Any) -> dict[str, Any] | None:
     if not count:
         return None
     theta = None
-    if fit.plane is not None and len(trace.coef) == len(trace.primal):
+    if fit.weights is not None and len(trace.coef) == len(trace.primal):
         theta = [
             [*np.ravel(coef).astype(float).tolist(), float(np.ravel(intercept)[0])]
             for coef, intercept in zip(trace.coef, trace.intercept, strict=True)
         ][:count]
-        weights, intercept = fit.plane
+        weights, intercept = fit.weights
         theta[-1] = [*weights.tolist(), intercept]
     # The last frame is the answer, which may be another than the last iterate: the best, or a mean.
     certificate = fit.model.certificate_

@@ -75,14 +75,16 @@ _TOURS: dict[str, tuple[Any, ...]] = {
     ),
     "degree": (
         "A high degree overfits",
-        {"shape": ("moons", 24), "model": "regression", "panel": "degree"},
-        "A curve of higher degree fits its own points more closely.",
+        {"shape": ("wave", 20), "model": "regression", "panel": "degree", "test": {"fresh": True}},
+        "A curve of higher degree fits its own points more closely, but not the hollow ones, which "
+        "are new.",
         "Raise the degree.",
-        "The error, and the curve between the points.",
-        "Is the curve of the highest degree the best guess for a new point?",
-        ["Yes", "No"],
+        "The training error and the test error, and the curve between the points.",
+        "Which degree is the best guess for a new point?",
+        ["The highest", "The one with the smallest test error"],
         1,
-        "It follows the noise of these points, which new points do not share.",
+        "A curve of a higher degree follows the noise of its own points, which new points do not "
+        "share.",
     ),
 }  # fmt: skip
 
@@ -106,6 +108,8 @@ def tour(name: str, state: dict[str, Any]) -> dict[str, Any]:
         **state,
         **shape(kind, n=n, noise=0.6),
         "version": 1,
+        "test": {"hold_out": 0, "fresh": False, "seed": 0, **setting.get("test", {})},
+        "lift": [],
         "model": setting["model"],
         "panel": setting["panel"],
         "parameters": setting.get("parameters", {}),

@@ -11,8 +11,10 @@ import anywidget
 import numpy as np
 import traitlets
 
+from separatrix.studio.errors import errors_of
 from separatrix.studio.export import write_page
 from separatrix.studio.fitting import Fitted, fitted
+from separatrix.studio.heldout import held_out
 from separatrix.studio.kernel import StudioModel
 from separatrix.studio.page import joined, style
 from separatrix.studio.state import PANELS, parse
@@ -175,27 +177,90 @@ class Studio(anywidget.AnyWidget):
     def panel(self, panel: str) -> None:
         self._change(panel=panel)
 
+    @property
+    def test(self) -> dict[str, Any]:
+        """What the model is tested on.
+
+        ``hold_out`` is the percentage of the points that are held out: 0, 20, 30 or 50. With
+        ``fresh`` true the model is tested on 100 new points of the same built-in shape instead.
+        ``seed`` chooses which points. What is not given is as by default: 0, False and 0.
+        """
+        state = parse(self.state)
+        return {"hold_out": state.hold_out, "fresh": state.fresh, "seed": state.seed}
+
+    @test.setter
+    def test(self, test: Mapping[str, Any]) -> None:
+        self._change(test={"hold_out": 0, "fresh": False, "seed": 0, **test})
+
+    @property
+    def lift(self) -> list[str]:
+        """The features that a linear model has besides the coordinates x and y.
+
+        Any of ``"x2"``, ``"xy"``, ``"y2"`` and ``"sinx"``, or ``"poly"``: all coordinates of the
+        polynomial kernel of degree 2.
+        """
+        return list(parse(self.state).lift)
+
+    @lift.setter
+    def lift(self, lift: Sequence[str]) -> None:
+        self._change(lift=list(lift))
+
     # --- what was found -----------------------------------------------------------------------
 
     @property
     def estimator(self) -> Any:
-        """The estimator, fitted to the points as they are now.
+        """The estimator, fitted to the points as they are now, without those held out.
 
         Raises
         ------
         ValueError
             Where it cannot be fitted to them.
         """
+        return self._fitted().model
+
+    def _fitted(self) -> Fitted:
         state = self.state
-        key = json.dumps([state[name] for name in ("points", "names", "model", "parameters")])
+        key = json.dumps({**state, "view": None, "panel": None, "show": None}, sort_keys=True)
         if self._found is None or self._found[0] != key:
             self._found = (key, fitted(parse(state)))
-        return self._found[1].model
+        return self._found[1]
 
     @property
     def certificate(self) -> Any:
         """The certificate of the estimator; None for a model that minimises nothing."""
         return getattr(self.estimator, "certificate_", None)
+
+    @property
+    def held_out(self) -> np.ndarray:
+        """Which points are held out: a mask over those of :attr:`points`.
+
+        Examples
+        --------
+        >>> from separatrix.studio import Studio
+        >>> studio = Studio()
+        >>> studio.test = {"hold_out": 20, "seed": 1}
+        >>> int(studio.held_out.sum()), len(studio.points)
+        (12, 60)
+        """
+        return held_out(parse(self.state))
+
+    @property
+    def errors(self) -> dict[str, Any] | None:
+        """The training error and the test error; None where nothing is held out or drawn anew.
+
+        Both are shares of points on the wrong side, or mean squared errors of a regression, with
+        the numbers of points that they are of.
+
+        Examples
+        --------
+        >>> from separatrix.studio import Studio
+        >>> studio = Studio()
+        >>> studio.test = {"fresh": True}
+        >>> studio.errors["test"]
+        {'error': 0.0, 'mistakes': 0, 'points': 100}
+        """
+        found = errors_of(self._fitted())
+        return None if found is None else {key: found[key] for key in ("training", "test")}
 
     def to_html(
         self,

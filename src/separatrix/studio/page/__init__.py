@@ -8,8 +8,9 @@ from importlib.resources import files
 __all__ = ["ORDER", "joined", "style"]
 
 _SCRIPTS = (
-    "dom numbers store share host kernel voice view field marks points score pointer lines picture "
-    "names toolbar chart panels time controls data proof out tours keys bar studio"
+    "dom numbers store share host trait kernel voice view field marks points score pointer lines "
+    "picture names toolbar chart lift panels time strength controls data heldout jitter proof out "
+    "tours keys bar studio"
 )
 ORDER = tuple(_SCRIPTS.split())
 """The scripts, each after those that it imports."""

@@ -1,6 +1,8 @@
 // The model and its parameters: controls that are made from the kernel's table.
 import { element, fill, identifier } from "./dom.js";
 import { clamp, written } from "./numbers.js";
+import { Features } from "./lift.js";
+import { Strength } from "./strength.js";
 
 const SHOWN = {
   field: "shading",
@@ -100,6 +102,8 @@ export class Controls {
     this.help = element("p", { class: "note" });
     this.parameters = element("fieldset", { class: "parameters", disabled: app.isReplay });
     this.shown = element("fieldset", { class: "shown" });
+    this.strength = new Strength(app);
+    this.features = new Features(app);
     this.node = element(
       "section",
       { class: "card", "aria-labelledby": `${id}-title` },
@@ -108,6 +112,7 @@ export class Controls {
       this.chooser,
       this.help,
       this.parameters,
+      this.features.node,
       this.shown,
     );
     this.made = null;
@@ -145,9 +150,11 @@ export class Controls {
       const specs = this.specs();
       const focused = this.parameters.contains(document.activeElement) ? [...this.parameters.querySelectorAll("input, select")].indexOf(document.activeElement) : -1;
       fill(this.parameters, specs.map((spec) => control(spec, state.parameters[spec.name] ?? spec.default, (value, done) => this.set(spec.name, value, done), (text) => this.app.voice.problem(text))));
+      this.parameters.append(this.strength.node);
       if (focused >= 0) this.parameters.querySelectorAll("input, select")[focused]?.focus();
     }
     this.hideIdle();
+    this.features.draw();
     this.drawShown();
   }
 

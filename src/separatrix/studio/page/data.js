@@ -144,9 +144,11 @@ export class Data {
     return undefined;
   }
 
-  use({ points, names, view }) {
+  use({ points, names, view, source = null }) {
     const { store, view: at } = this.app;
-    const next = { points, names: { ...store.state.names, ...names } };
+    const next = { points, names: { ...store.state.names, ...names }, source };
+    // Of data that come from no shape none can be drawn anew.
+    if (!source) next.test = { ...store.state.test, fresh: false };
     next.view = view ? { lock: store.state.view.lock, ...view } : at.fitted(points);
     store.change(next);
     this.app.voice.announce(`${points.length} points.`);

@@ -26,13 +26,13 @@ export class Kernel {
   }
 
   // What is asked while an answer is awaited waits, and only the last of it.
-  ask(state) {
+  ask(state, drags = false) {
     if (this.asked) {
-      this.next = state;
+      this.next = { state, drags };
       return;
     }
     this.nextFrame = null;
-    this.asked = { seq: this.send({ type: "ask", state }), state };
+    this.asked = { seq: this.send({ type: "ask", state, drags }), state, drags };
     this.does.onbusy(true);
   }
 
@@ -57,15 +57,15 @@ export class Kernel {
     this.framed = null;
     for (const { resolve } of this.open.values()) resolve(null);
     this.open.clear();
-    if (lost && !this.next) this.next = lost.state;
+    if (lost && !this.next) this.next = lost;
     this.after();
   }
 
   after() {
     if (this.next) {
-      const state = this.next;
+      const { state, drags } = this.next;
       this.next = null;
-      this.ask(state);
+      this.ask(state, drags);
     } else if (!this.asked) {
       this.does.onbusy(false);
       if (this.nextFrame !== null && !this.framed) {

@@ -116,12 +116,13 @@ function targetSquares(view, state, answer, theta) {
 function residualSquares(view, state, answer) {
   const { residual } = answer.points;
   if (!residual || state.model !== "regression") return [];
-  return state.points.map(([x, y], i) => {
+  return state.points.flatMap(([x, y], i) => {
+    if (!Number.isFinite(residual[i])) return [];
     const [px, py] = view.toPixels([x, y]);
     const [, qy] = view.toPixels([x, y - residual[i]]);
     const side = Math.abs(qy - py) * (px + Math.abs(qy - py) > view.right ? -1 : 1);
     // Of no class: the colour is that of the second, which is not the points'.
-    return [1, [[px, py], [px, qy], [px + side, qy], [px + side, py]]];
+    return [[1, [[px, py], [px, qy], [px + side, qy], [px + side, py]]]];
   });
 }
 

@@ -1,6 +1,7 @@
 // The second picture: which one, the picture, and its note.
 import { element, fill, identifier, setAttributes, shape } from "./dom.js";
 import { drawChart } from "./chart.js";
+import { Lift } from "./lift.js";
 
 export class Panels {
   constructor(app) {
@@ -13,7 +14,8 @@ export class Panels {
     this.svg = shape("svg", { class: "chart", role: "img" });
     this.legend = element("ul", { class: "legend" });
     this.note = element("p", { class: "note" });
-    this.body = element("div", { class: "chart-body" }, this.svg, this.legend, this.note);
+    this.lift = new Lift();
+    this.body = element("div", { class: "chart-body" }, this.svg, this.lift.node, this.legend, this.note);
     this.node = element(
       "section",
       { class: "card panel-card", "aria-labelledby": `${id}-title` },
@@ -65,7 +67,8 @@ export class Panels {
   chartOf() {
     const { shown, store } = this.app;
     const panel = store.state.panel === "none" ? null : shown.answer?.panel;
-    this.chart = panel ? drawChart(this.svg, panel, this.across, (i) => this.app.point(i)) : null;
+    this.lift.draw(panel?.lift, this.across, panel?.note);
+    this.chart = panel && !panel.lift ? drawChart(this.svg, panel, this.across, (i) => this.app.point(i)) : null;
     this.step();
   }
 

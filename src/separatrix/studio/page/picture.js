@@ -13,7 +13,7 @@ export class Picture {
     this.app = app;
     this.canvas = element("canvas", { class: "field", "aria-hidden": "true" });
     // An svg cuts what is drawn in it at its edges, as the frame should.
-    this.layers = Object.fromEntries(["axes", "lines", "witness", "points", "cross"].map((name) => [name, shape(CUT.includes(name) ? "svg" : "g", { class: `layer ${name}` })]));
+    this.layers = Object.fromEntries(["axes", "lines", "witness", "tests", "points", "cross"].map((name) => [name, shape(CUT.includes(name) ? "svg" : "g", { class: `layer ${name}` })]));
     this.surface = shape(
       "svg",
       { class: "surface", tabindex: "0", role: "application", "aria-roledescription": "canvas of points", "aria-label": INTRODUCTION },
@@ -54,7 +54,7 @@ export class Picture {
 
   draw() {
     const { view, store, shown, points } = this.app;
-    const { state } = store;
+    const state = shown.moved ? { ...store.state, points: store.state.points.map(([, , c], i) => [...shown.moved[i], c]) } : store.state;
     drawAxes(this.layers.axes, view, state.names);
     // Between a point more and its answer, what was said of the points is of others.
     const isOfThese = (shown.answer?.points?.mistake?.length ?? state.points.length) === state.points.length;
@@ -62,6 +62,7 @@ export class Picture {
     for (const name of CUT) setAttributes(this.layers[name], view.frame);
     drawLines(this.layers.lines, view, state, known);
     this.drawWitness();
+    this.app.heldOut.drawFresh(this.layers.tests);
     points.draw();
     this.canvas.hidden = !state.show.field;
     this.field.draw(view);

@@ -114,7 +114,7 @@ export class Pointer {
       if (act.tool === "point" && act.index < 0) this.add(this.at(event));
     }
     this.app.store.end();
-    this.app.settle();
+    this.app.trait.settle();
   }
 
   // The second finger takes the picture; what the first began is put back.

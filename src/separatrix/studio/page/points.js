@@ -32,7 +32,10 @@ export function describePoint(state, shown, i) {
     say("residual", known.residual);
     say("α =", known.alpha);
     if (known.kind?.[i] && known.kind[i] !== "none") parts.push(known.kind[i] === "bound" ? "support vector at C" : "support vector");
-    if (known.mistake?.[i]) parts.push("a mistake");
+    const { rows = [], missed = [] } = shown.answer.test ?? {};
+    if (rows.includes(i)) parts.push("held out");
+    if (known.mistake?.[i] || missed[rows.indexOf(i)]) parts.push("a mistake");
+    if (shown.moved && shown.answer.missed) parts.push(`missed in ${shown.answer.missed[i]} of ${shown.answer.draws} draws`);
   }
   return parts.join(" · ");
 }
@@ -79,6 +82,8 @@ export class Points {
     const { points, model, show } = store.state;
     const known = shown.answer?.points;
     const knows = known?.mistake?.length === points.length ? known : null;
+    const { rows = [], missed = [] } = shown.answer?.test ?? {};
+    const held = knows ? new Map(rows.map((row, k) => [row, Boolean(missed[k])])) : new Map();
     const r = markRadius(points.length) * view.unit;
     const visited = shown.visit ?? -1;
     const had = this.focused;
@@ -95,14 +100,14 @@ export class Points {
           shape("path", { class: "cross" }),
         ),
       (node, [x, y, c], i) => {
-        const [px, py] = view.toPixels([x, y]);
+        const [px, py] = view.toPixels(shown.moved?.[i] ?? [x, y]);
         const isSeen = view.holds([px, py]);
         // What is not seen cannot have the focus, which would fall to the page.
         if (i === had && !isSeen) this.leave();
         const kind = show.support && knows?.kind ? knows.kind[i] : "none";
         const classes = ["point", `class-${model === "regression" ? 0 : c}`, `support-${kind}`];
-        const mistaken = Boolean(knows?.mistake?.[i]);
-        if (mistaken) classes.push("mistaken");
+        if (held.has(i)) classes.push("held-out");
+        if (knows?.mistake?.[i] || held.get(i)) classes.push("mistaken");
         if (i === visited) classes.push("visited");
         setAttributes(node, {
           class: classes.join(" "),

@@ -11,6 +11,9 @@ export const EMPTY_STATE = {
   model: "logistic",
   parameters: {},
   panel: "none",
+  test: { hold_out: 0, fresh: false, seed: 0 },
+  source: null,
+  lift: [],
   show: { field: true, margin: true, slack: true, support: true, ellipses: true, residuals: true, theta: true },
 };
 

@@ -3,6 +3,7 @@ import { button, element, fill } from "./dom.js";
 import { isSame } from "./numbers.js";
 import { EMPTY_STATE, Store } from "./store.js";
 import { fromFragment } from "./share.js";
+import { Trait } from "./trait.js";
 import { Kernel } from "./kernel.js";
 import { Voice } from "./voice.js";
 import { View } from "./view.js";
@@ -16,6 +17,8 @@ import { Panels } from "./panels.js";
 import { Time } from "./time.js";
 import { Controls } from "./controls.js";
 import { Data } from "./data.js";
+import { HeldOut } from "./heldout.js";
+import { Jitter } from "./jitter.js";
 import { Proof } from "./proof.js";
 import { Out } from "./out.js";
 import { Tours } from "./tours.js";
@@ -24,8 +27,8 @@ import { helpDialog, listenToKeys } from "./keys.js";
 
 const SETTLE = 250;
 const NOTHING = { answer: null, theta: null, isLast: true, step: 0 };
-const ASKED_FOR = ["points", "names", "view", "model", "parameters", "panel"];
-const CONTROLLED = ["model", "parameters", "panel", "show", "names"];
+const ASKED_FOR = ["points", "names", "view", "model", "parameters", "panel", "test", "lift"];
+const CONTROLLED = ["model", "parameters", "panel", "show", "names", "test", "source", "lift"];
 
 export class App {
   constructor(model, el) {
@@ -35,6 +38,7 @@ export class App {
     this.limits = { points: 2000, ...model.get("seed_tables")?.limits };
     const linked = this.linked();
     this.store = new Store({ ...EMPTY_STATE, ...model.get("state"), ...linked });
+    this.trait = new Trait(this);
     this.tool = this.isReplay ? "pan" : "point";
     this.currentClass = 1;
     this.pointed = -1;
@@ -57,6 +61,9 @@ export class App {
     // Jupyter Lab keeps its own keys to itself where it finds this name.
     this.root = element("div", { class: "separatrix-studio", lang: "en", "data-lm-suppress-shortcuts": this.isWidget ? "true" : null });
     this.voice = new Voice(this.root);
+    this.heldOut = new HeldOut(this);
+    this.jitter = new Jitter(this);
+    if (!this.isReplay) this.heldOut.node.append(this.jitter.node);
     this.picture = new Picture(this);
     this.surface = this.picture.surface;
     this.points = new Points(this, this.picture.layers.points);
@@ -74,7 +81,7 @@ export class App {
     this.bar = new Bar(this);
     // Of many points, Tab would have to walk through all.
     const past = button("Skip the points and go to the model", { kind: "skip", onclick: () => this.controls.chooser.focus() });
-    const stage = [this.toolbar.node, past, this.picture.node, this.time.node, this.voice.nodes];
+    const stage = [this.toolbar.node, past, this.picture.node, this.heldOut.errors, this.time.node, this.voice.nodes];
     const region = (label) => ({ class: "side", role: "region", "aria-label": label });
     fill(
       this.root,
@@ -85,7 +92,7 @@ export class App {
         element(this.isWidget ? "div" : "main", { class: "stage" }, stage),
         this.tours.node,
         element("div", region("Model and second picture"), this.controls.node, this.panels.node),
-        element("div", region("Proof, data and code"), this.proof.node, this.data?.node, this.out.node),
+        element("div", region("Proof, data and code"), this.isReplay ? null : this.heldOut.node, this.proof.node, this.data?.node, this.out.node),
       ),
       this.help,
       this.tours.dialog,
@@ -99,7 +106,7 @@ export class App {
   listen() {
     this.leave = [this.store.on((state, parts) => this.changed(state, parts)), listenToKeys(this, this.isWidget ? this.root : document)];
     const listeners = {
-      "change:state": () => this.adopt(this.model.get("state")),
+      "change:state": () => this.trait.adopt(this.model.get("state")),
       "change:theme": () => this.bar.wear(this.model.get("theme")),
       "host:lost": () => this.voice.problem("The kernel does not answer; the page keeps trying to reach it.", { stays: true }),
       "host:back": () => this.back(),
@@ -124,7 +131,7 @@ export class App {
   }
 
   follow(state) {
-    this.adopt(state);
+    this.trait.adopt(state);
     if (this.isBroken) this.voice.problem("This link does not contain a state of the studio; the page keeps its own points.");
   }
 
@@ -138,7 +145,8 @@ export class App {
 
   close() {
     this.time.pause();
-    clearTimeout(this.settling);
+    this.jitter.stop();
+    this.trait.close();
     this.score.stop();
     for (const leave of this.leave) leave();
     this.kernel.close();
@@ -155,12 +163,12 @@ export class App {
     if (parts.includes("view")) this.view.want(state.view);
     if (parts.includes("names")) this.currentClass = Math.min(this.currentClass, state.names.classes.length - 1);
     if (parts.some((part) => ["points", "names"].includes(part))) this.proof.forget();
-    if (parts.some((part) => ASKED_FOR.includes(part))) this.ask();
+    if (parts.some((part) => ASKED_FOR.includes(part)) || (parts.includes("history") && this.answer?.panel?.stale)) this.ask();
     if (parts.some((part) => CONTROLLED.includes(part))) this.drawControls();
     this.bar.draw();
     this.toolbar.draw();
     this.picture.redraw();
-    this.settle();
+    this.trait.settle();
   }
 
   drawControls() {
@@ -168,43 +176,19 @@ export class App {
     this.panels.options();
     this.toolbar.draw();
     this.data?.names.draw();
+    this.heldOut.draw();
     this.bar.draw();
-  }
-
-  // The trait follows when the hand rests; while it drags, only questions go out.
-  settle() {
-    clearTimeout(this.settling);
-    this.settling = setTimeout(() => this.tellTrait(), SETTLE);
-  }
-
-  // A view is not told back that was widened to the shape of this picture alone: two pages of
-  // different shapes would answer one another without an end.
-  tellTrait() {
-    if (this.store.open || isSame(this.store.state, this.settled)) return;
-    this.settled = this.store.state;
-    const state = this.sentState();
-    this.told = state;
-    this.model.set("state", state);
-    this.model.save_changes();
-  }
-
-  adopt(state) {
-    if (!state || isSame(state, this.told)) return;
-    this.told = state;
-    this.store.change({ ...EMPTY_STATE, ...state });
-    this.settled = this.store.state;
   }
 
   back() {
     this.voice.calm();
-    this.settled = null;
-    this.tellTrait();
+    this.trait.tellAgain();
     this.ask();
   }
 
   ask() {
     this.score.stop();
-    this.kernel.ask(this.sentState());
+    this.kernel.ask(this.sentState(), this.store.open !== null);
   }
 
   request(message, onthinking) {
@@ -226,7 +210,11 @@ export class App {
       const { points, names, parameters } = answer.state;
       this.store.change({ points, names, parameters }, { keep: false });
     }
-    if (newest) this.drawCards();
+    if (!newest) return;
+    this.drawCards();
+    this.controls.strength.draw();
+    // What was left for when the drag rests.
+    if (answer.panel?.stale && this.store.open === null) this.ask();
   }
 
   drawCards() {
@@ -255,6 +243,14 @@ export class App {
     if (frame.step === this.time.step) this.showStep();
   }
 
+  // An answer for points that noise has moved.
+  showAnswer(answer, moved) {
+    this.shown = { ...NOTHING, answer, moved };
+    this.picture.takeField();
+    this.picture.redraw();
+    this.describe();
+  }
+
   // The step that time stands at: its frame, or its theta until the frame has come.
   showStep() {
     const { answer, time } = this;
@@ -265,7 +261,8 @@ export class App {
     this.shown = {
       step,
       isLast: isLast || Boolean(frame?.lines),
-      theta: isLast ? null : (frame?.theta ?? theta?.[step] ?? null),
+      // With features the weights are of no line in the picture.
+      theta: isLast || theta?.[0].length > 3 ? null : (frame?.theta ?? theta?.[step] ?? null),
       visit: isLast ? -1 : (visit?.[step] ?? -1),
       answer: frame ? { ...answer, field: null, ellipses: null, points: {}, ...frame } : answer,
     };
