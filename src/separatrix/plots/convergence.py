@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from separatrix.geometry.separation.convergence import Convergence, convergence
 from separatrix.plots.display import Display
-from separatrix.plots.points import legend_below, one_axes, write_beside, write_title
+from separatrix.plots.points import one_axes, write_beside, write_legend, write_title
 from separatrix.plots.style import class_colours, ink, muted, paper
 from separatrix.plots.updates import bound_of, recorded, weights_after
 
@@ -134,7 +134,7 @@ class ConvergenceDisplay(Display):
         given = one_axes(ax, figsize=(6.4, 5.0))
         self.draw_frame(self.n_frames - 1, given)
         if ax is None:
-            legend_below(self.figure_, list(self.lines_.values()), 2)
+            write_legend(self.ax_, list(self.lines_.values()), below=True)
         else:
             given.legend(loc="upper left", fontsize="small")
         return self

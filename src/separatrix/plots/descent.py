@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from separatrix.plots.display import Display
 from separatrix.plots.fitted import claimed_problem, column_names, last_step, traces_of
 from separatrix.plots.objective_levels import objective_levels
-from separatrix.plots.points import draw_lines, legend_below, one_axes, set_limits, write_title
+from separatrix.plots.points import draw_lines, one_axes, set_limits, write_legend, write_title
 from separatrix.plots.style import class_colours, class_markers, ink, muted, plain
 
 __all__ = ["DescentDisplay"]
@@ -211,7 +211,7 @@ class DescentDisplay(Display):
         self.draw_frame(self.n_frames - 1, given)
         handles = [*self.lines_.values(), self.minimum_]
         if ax is None:
-            legend_below(self.figure_, handles, min(3, len(handles)))
+            write_legend(self.ax_, handles, below=True)
         else:
             given.legend(handles=handles, loc="best", fontsize="x-small")
         return self

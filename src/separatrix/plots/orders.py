@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from separatrix.geometry.separation.convergence import OrderRuns
 from separatrix.plots.display import Display
-from separatrix.plots.points import axes_row, legend_below, scatter_one, write_title
+from separatrix.plots.points import axes_row, scatter_one, write_legend, write_title
 from separatrix.plots.style import class_colours, ink, muted
 
 __all__ = ["OrdersDisplay"]
@@ -110,7 +110,7 @@ class OrdersDisplay(Display):
         end = f"{unfinished:,} runs stopped before" if unfinished else "every run came to"
         write_title(self.axes_[1], f"{end} a pass without a mistake")
         if ax is None:
-            legend_below(self.figure_, self.legend_handles(), 3)
+            write_legend(self.ax_, self.legend_handles(), below=True)
         return self
 
     def _bound_text(self, bounds: Sequence[float]) -> str:
