@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from course import EXAMPLES, PAGES, failures, run_page, text_of
+from separatrix import LinearSVC
 from separatrix.certificate import REMEDIES
 from separatrix.studio.lessons import LESSONS
 
@@ -196,7 +197,8 @@ def test_the_convergence_theorem_in_numbers():
 
 def test_three_strengths_of_the_penalty():
     page = run_page("05_margins")
-    signs, X = page.names["signs"], page.names["X"]
+    X = page.names["X"]
+    signs = np.where(page.names["y"] == "malignant", 1.0, -1.0)
     halves, mistakes, objectives = [], [], []
     for lam, model in page.names["models"].items():
         z = signs * model.decision_function(X)
@@ -210,6 +212,16 @@ def test_three_strengths_of_the_penalty():
     np.testing.assert_allclose(halves, [6.6, 14.2, 67.7], atol=0.05)
     np.testing.assert_allclose(objectives, [0.1816, 0.2253, 0.5798], atol=5e-5)
     assert mistakes == [9, 9, 26]
+    # The line halfway between the means.
+    own, means = page.names["own"], page.names["means"]
+    np.testing.assert_allclose(own.decision(means), [-1.0, 1.0], atol=1e-12)
+    hinge = np.maximum(0.0, 1.0 - signs * (X.to_numpy() @ own.w + own.b)).mean()
+    assert own.gap_width == pytest.approx(np.linalg.norm(means[1] - means[0]))
+    for lam, above in ((10, 1.27), (100, 1.06)):
+        best = LinearSVC(loss="hinge", lam=lam).fit(X, page.names["y"]).certificate_.primal
+        objective = hinge + lam / 2 * (own.w @ own.w)
+        assert objective == pytest.approx(own.objective(X, page.names["y"], lam=lam))
+        assert round(objective / (lam * best), 2) == above
 
 
 def test_the_shortcut_and_the_largest_margin():

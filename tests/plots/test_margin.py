@@ -243,6 +243,55 @@ def test_an_unfinished_fit_says_so_in_its_panel() -> None:
     assert display.ax_.get_title(loc="left").endswith("max iter")
 
 
+def entries(display: Any) -> list[str]:
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+@pytest.mark.parametrize("lam", [10.0, 1000.0])
+def test_the_course_sees_its_margins(lam: float) -> None:
+    X = CANCER.data[["worst perimeter", "worst texture"]].iloc[::5]
+    y = CANCER.target_names[CANCER.target][::5]
+    display = MarginDisplay.from_estimator(LinearSVC(loss="hinge", lam=lam).fit(X, y), X, y)
+    left, right, bottom, top = display.extent
+    for lines in (display.boundary, *display.margins.values()):
+        assert lines and all(left <= x <= right and bottom <= y <= top for x, y in lines[0])
+    names = ["boundary", "score -1 and +1", "support vector", "slack"]
+    assert entries(display) == ["benign", "malignant", *names]
+    # Beside the axes, so that no point is below it.
+    display.figure_.canvas.draw()
+    assert display.ax_.get_legend().get_window_extent().x0 > display.ax_.bbox.x1
+
+
+def test_margins_far_away_are_shown_by_request() -> None:
+    X = StandardScaler().fit_transform(CANCER.data[["worst perimeter", "worst texture"]].iloc[::5])
+    y = CANCER.target_names[CANCER.target][::5]
+    model = LinearSVC(loss="hinge", lam=10).fit(X, y)
+    by_default = MarginDisplay.from_estimator(model, X, y)
+    assert by_default.extent == MarginDisplay.from_estimator(model, X, y, extent="points").extent
+    assert by_default.note == "boundary and score +1 are outside of the picture"
+    assert "boundary" not in entries(by_default) and "score -1 and +1" in entries(by_default)
+    asked = MarginDisplay.from_estimator(model, X, y, extent="margins")
+    left, right, bottom, top = asked.extent
+    assert right - left > 30 and "boundary" in entries(asked) and asked.note == ""
+    for level, lines in {0.0: asked.boundary, **asked.margins}.items():
+        np.testing.assert_allclose(model.decision_function(lines[0]), level, atol=1e-12)
+        # Not only a corner of the picture: the lines cross it.
+        assert np.ptp(lines[0][:, 1]) > 0.5 * (top - bottom)
+    # Lines that are near are shown in any case, and points alone where these are asked for.
+    near = [0.35, 0.05], 0.0
+    wide, narrow = (MarginDisplay.from_estimator(near, X, y, extent=e) for e in (None, "points"))
+    assert all(wide.margins.values()) and not all(narrow.margins.values())
+    # One feature, many features, and panels on the same axes.
+    many = CANCER.data.iloc[::5]
+    for Z in (X[:, :1], many):
+        flat = LinearSVC(loss="hinge", lam=1e3).fit(Z, y)
+        assert all(MarginDisplay.from_estimator(flat, Z, y, extent="margins").margins.values())
+    panels = MarginDisplay.from_path(LinearSVC(loss="hinge"), X, y, lam=[1, 10], extent="margins")
+    assert all(all(panel.margins.values()) for panel in panels)
+    with pytest.raises(ValueError, match="extent='all'"):
+        MarginDisplay.from_estimator(model, X, y, extent="all")
+
+
 def test_bad_input() -> None:
     X, y = clouds()
     with pytest.raises(ValueError, match="Give the strengths either"):

@@ -184,12 +184,10 @@ class HyperplaneDisplay(Display):
     @property
     def note(self) -> str:
         """The note below a picture whose arrow is not at the foot, or looks skew."""
-        notes = (
-            ["the arrow is not at the point nearest to 0, which is far away"] if self.far else []
-        )
-        if not _alike(self.high - self.low):
-            notes.append("different scales on the axes: right angles look skew")
-        return "; ".join(notes)
+        far = "the arrow is not at the point nearest to 0, which is far away"
+        skew = "different scales on the axes: right angles look skew"
+        given = {far: self.far, skew: not _alike(self.high - self.low)}
+        return "; ".join(text for text, true in given.items() if true)
 
     def plot(self, ax: Any = None) -> HyperplaneDisplay:
         """Draw.
@@ -232,10 +230,9 @@ class HyperplaneDisplay(Display):
     def _plot_plane(self, ax: Any, classes: list[Any], label: str) -> None:
         ax, size = axes_in_space(ax, self.names), self.high - self.low
         self._begin(ax)
-        ax.set(
-            **{f"{axis}lim": ends for axis, *ends in zip("xyz", self.low, self.high, strict=True)}
-        )
-        if _alike(self.high - self.low):
+        xlim, ylim, zlim = zip(self.low, self.high, strict=True)
+        ax.set(xlim=xlim, ylim=ylim, zlim=zlim)
+        if _alike(size):
             ax.set_box_aspect(size, zoom=0.9)
         across, deep, _ = self.plane.w * size
         if across or deep:
@@ -253,7 +250,7 @@ class HyperplaneDisplay(Display):
 
 
 def _foot(plane: Hyperplane, points: np.ndarray) -> tuple[np.ndarray, bool]:
-    """What is shown beside the points, the start of the arrow last, and whether the foot is far."""
+    """Places to show beside the points, the arrow's start last, and whether the foot is far."""
     foot = plane.point[None]
     if not len(points):
         reach = float(np.linalg.norm(foot)) or 1.0
@@ -270,7 +267,7 @@ def _alike(size: np.ndarray) -> bool:
 
 
 def _arrow_scale(w: np.ndarray, size: np.ndarray) -> float:
-    """One, or the 1, 2 or 5 times a power of ten with which ``w`` is a good part of the picture."""
+    """The factor that makes ``w`` a good part of a picture: 1, or 1, 2, 5 times a power of 10."""
     share = float(np.linalg.norm(w / (size.max() if _alike(size) else size)))
     if _SHORT <= share <= _LONG:
         return 1.0
@@ -280,7 +277,7 @@ def _arrow_scale(w: np.ndarray, size: np.ndarray) -> float:
 
 
 def _box(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A box around points that is no strip, if it is not to be one to scale."""
+    """The corners of a box around points that is no strip, where it is drawn to one scale."""
     low, high = points.min(axis=0), points.max(axis=0)
     size = high - low
     pad = 0.08 * size

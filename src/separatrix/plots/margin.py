@@ -18,13 +18,20 @@ from matplotlib.lines import Line2D
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from separatrix.data.validation import check_choice
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.losses import key_of
 from separatrix.models.registry import stated
-from separatrix.plots.boundaries import extent_of, level_lines, points_of
+from separatrix.plots.boundaries import (
+    difference,
+    extent_of,
+    level_lines,
+    nearest_point,
+    points_of,
+)
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import as_model, last_step, positive_numbers, take_rows
-from separatrix.plots.planar import Extent
+from separatrix.plots.planar import Extent, span_of
 from separatrix.plots.points import (
     MANY,
     Panels,
@@ -50,6 +57,8 @@ _ON = 1e-3
 _RATIO = 4.0
 # Along the arrow across the margin, where its width is written.
 _SHARES = (0.5, 0.25, 0.75, 0.125, 0.875, 0.375, 0.625, 0.0, 1.0)
+# By how much the lines beside the boundary may enlarge a picture that need not show them.
+_LARGER = 2.0
 # The shorter side of a picture, of the longer.
 _NARROW = 0.62
 
@@ -125,14 +134,24 @@ class MarginDisplay(Display):
 
     @property
     def note(self) -> str:
-        """The note below a picture that does not show two features as they are, to one scale."""
-        if self._to_scale() or (self.arrow is None and not len(self.stems)):
-            return self.view.note
-        if self.view.kind == "distance":
-            # The boundary is upright: right angles look right to any scale.
+        """What the picture does not show as it is: two features, one scale, and all lines."""
+        named = {"boundary": self.boundary}
+        named |= {f"score {level:+g}": lines for level, lines in self.margins.items()}
+        outside = [name for name, lines in named.items() if not lines]
+        text = ""
+        if outside and self.view.planes() is not None:
+            verb = "is" if len(outside) == 1 else "are"
+            text = f"{' and '.join(outside)} {verb} outside of the picture"
+        return "; ".join(filter(None, (self._distortion(), text)))
+
+    def _distortion(self) -> str:
+        """What panels on the same axes have in common."""
+        crossed = self.arrow is not None or len(self.stems)
+        if self._to_scale() or not crossed or self.view.kind == "distance":
+            # Where the boundary is upright right angles look right to any scale.
             return self.view.note
         scales = "different scales on the axes: right angles look skew"
-        return "; ".join([text for text in (self.view.note, scales) if text])
+        return "; ".join(filter(None, (self.view.note, scales)))
 
     @classmethod
     def from_estimator(
@@ -145,6 +164,7 @@ class MarginDisplay(Display):
         at: Any = None,
         classes: Sequence[Any] | None = None,
         slack: bool = True,
+        extent: str | None = None,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> MarginDisplay:
@@ -169,6 +189,10 @@ class MarginDisplay(Display):
             Only these, of a model of more.
         slack : bool, default=True
             Draw the stems, or let the rings grow.
+        extent : {"points", "margins"}, optional
+            What is shown: the points alone, or also the lines where the score of a linear model is
+            -1 and +1, however far away these are.  By default the lines are shown unless the
+            picture would become more than twice as large.
         ax : Axes, optional
         **kwargs
             To ``plot``.
@@ -184,7 +208,8 @@ class MarginDisplay(Display):
         ValueError
             For more than two classes, or data, labels or columns that do not fit.
         """
-        display = cls._of(model, X, y, features=features, at=at, classes=classes, slack=slack)
+        chosen = {"features": features, "at": at, "classes": classes}
+        display = cls._of(model, X, y, slack=slack, extent=extent, **chosen)
         display._trace(display.extent)
         return display.plot(ax=ax, **kwargs)
 
@@ -214,7 +239,7 @@ class MarginDisplay(Display):
         ax : array-like of Axes, optional
             One a value.
         **kwargs
-            As ``features``, ``at`` and ``slack`` of :meth:`from_estimator`.
+            As ``features``, ``at``, ``slack`` and ``extent`` of :meth:`from_estimator`.
 
         Returns
         -------
@@ -255,17 +280,27 @@ class MarginDisplay(Display):
                 axes[i].tick_params(labelleft=False)
         handles = {str(h.get_label()): h for d in displays for h in d._handles()}
         write_legend(axes[columns - 1], list(handles.values()))
-        if displays[0].note:
-            figure = displays[0].figure_
-            figure.supxlabel(displays[0].note, fontsize="x-small", color=muted())
+        note = displays[0]._distortion()
+        if note:
+            displays[0].figure_.supxlabel(note, fontsize="x-small", color=muted())
         _place_widths(displays)
         return Panels(displays, axes)
 
     # --- what is computed -----------------------------------------------------------------------
 
     @classmethod
-    def _of(cls, model: Any, X: Any, y: Any, slack: bool = True, **chosen: Any) -> MarginDisplay:
+    def _of(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        slack: bool = True,
+        extent: str | None = None,
+        **chosen: Any,
+    ) -> MarginDisplay:
         """The rows and what a model says of them; the lines come with the extent."""
+        check_choice("extent", extent, [None, "points", "margins"])
         model = as_model(model, y)
         labels = _require_two_classes(model, y, chosen.get("classes"))
         view = View.of(model, X, **chosen)
@@ -290,7 +325,7 @@ class MarginDisplay(Display):
             xi[xi <= _ON] = 0.0
         display = cls(
             view=view,
-            extent=extent_of(points, through_zero=view.kind == "distance"),
+            extent=_extent(view, points, extent),
             boundary=[],
             margins={},
             points=points,
@@ -454,7 +489,7 @@ class MarginDisplay(Display):
         self.width_.append(place_text(self.ax_, text, places, beside=[self.arrow], **looks))
 
     def _handles(self) -> list[Any]:
-        handles: list[Any] = list(self.points_)
+        handles: list[Any] = [drawn for drawn in self.points_ if len(drawn.get_offsets())]
         if self.boundary:
             handles.append(Line2D([], [], color=ink(), lw=1.8, label="boundary"))
         if any(self.margins.values()):
@@ -466,6 +501,21 @@ class MarginDisplay(Display):
         if self.stems_ is not None:
             handles.append(Line2D([], [], color=muted(), lw=0.9, label="slack"))
         return handles
+
+
+def _extent(view: View, points: np.ndarray, wanted: str | None) -> Extent:
+    """What part of the plane is shown: the points, and the lines of a linear score by request."""
+    zero, planes = view.kind == "distance", view.planes()
+    small = extent_of(points, through_zero=zero)
+    plane = None if planes is None else difference(planes)
+    if wanted == "points" or plane is None or not plane.w.any():
+        return small
+    low, high, size = span_of(points)
+    lines = (*plane.margin_boundaries, plane)
+    nearest = [nearest_point(line, 0.5 * (low + high), size) for line in lines]
+    large = extent_of(np.concatenate([points, nearest]), through_zero=zero)
+    grown = np.diff(np.reshape(large, (2, 2))) / np.diff(np.reshape(small, (2, 2)))
+    return large if wanted == "margins" or grown.max() <= _LARGER else small
 
 
 def _place_widths(displays: Sequence[MarginDisplay]) -> None:
