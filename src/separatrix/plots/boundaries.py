@@ -101,7 +101,7 @@ def level_lines(view: View, levels: Sequence[float], extent: Extent) -> list[lis
         Polylines, by level.
     """
     surfaces = surfaces_of(view) if len(view.classes) == 2 else None
-    return level_sets(view.scores, levels, extent, surfaces and surfaces[0, 1])
+    return level_sets(view.scores, levels, extent, (surfaces or {}).get((0, 1)))
 
 
 def borders(
