@@ -363,7 +363,9 @@ def drawn(ax: Axes) -> Drawn:
         elif isinstance(artist, LineCollection | Line2D):
             paths = [artist.get_path()] if isinstance(artist, Line2D) else artist.get_paths()
             ends = [artist.get_transform().transform(path.vertices) for path in paths]
-            lines += [_steps(line) for line in ends if len(line)]
+            # Across a gap of missing values, too.
+            known = [line[np.isfinite(line).all(axis=1)] for line in ends]
+            lines += [_steps(line) for line in known if len(line)]
     bars = [one for one in ax.patches if isinstance(one, Rectangle) and one.get_height()]
     # An arrow is words that are empty.
     arrows = [text for text in ax.texts if isinstance(text, Annotation) and not text.get_text()]
