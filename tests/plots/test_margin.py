@@ -79,6 +79,15 @@ def test_the_width_is_told_within_narrow_axes() -> None:
     assert axes.x0 < box.x0 and box.x1 < axes.x1 and axes.y0 < box.y0 and box.y1 < axes.y1
 
 
+def test_the_legend_names_no_line_that_is_not_there() -> None:
+    X, y = clouds()
+    # So weak weights that the margin is far outside of the picture.
+    display = MarginDisplay.from_estimator(LogisticRegression(C=1e-6).fit(X, y), X, y)
+    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert not any(display.margins.values()) and "score -1 and +1" not in shown
+    assert ("boundary" in shown) == bool(display.boundary)
+
+
 def test_stems_go_from_rows_with_slack_to_their_own_margin_line() -> None:
     X, y = clouds()
     model = LinearSVC(loss="hinge").fit(X, y)

@@ -211,3 +211,28 @@ def test_points_by_class() -> None:
     many = points.scatter_classes(ax, np.zeros((3_000, 2)), np.zeros(3_000, int), ["a"])
     assert many[0].get_rasterized()
     assert many[0].get_sizes()[0] < drawn[0].get_sizes()[0]
+
+
+def test_words_are_where_they_cover_nothing() -> None:
+    figure, ax = plt.subplots(figsize=(4, 4))
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    # To the right are points, above is a line, below other words; to the left there is room.
+    ax.scatter([0.6, 0.7], [0.5, 0.5])
+    ax.plot([0.3, 0.7], [0.56, 0.56])
+    ax.text(0.5, 0.43, "other words", ha="center")
+    seen = points.drawn(ax)
+    one = points.place_text(ax, "word", [(0.5, 0.5)], seen=seen)
+    two = points.place_text(ax, "word", [(0.5, 0.5)], seen=seen)
+    figure.canvas.draw()
+    at = ax.transData.transform((0.5, 0.5))
+    assert one.get_window_extent().x1 < at[0]
+    # The second knows of the first.
+    assert not one.get_window_extent().overlaps(two.get_window_extent())
+    # Within the axes, however near their corner, and nothing where all is covered.
+    corner = points.place_text(ax, "corner", [(1.0, 1.0)])
+    box, room = corner.get_window_extent(), ax.bbox
+    assert room.x0 < box.x0 and box.x1 < room.x1 and box.y1 < room.y1
+    before = len(ax.texts)
+    assert points.place_text(ax, "long words", [(0.6, 0.56)], ways=[(0, 0)], most=0) is None
+    assert len(ax.texts) == before
+    plt.close(figure)

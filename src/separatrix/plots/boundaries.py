@@ -86,14 +86,12 @@ def surfaces_of(view: View) -> dict[tuple[int, int], Surface] | None:
     None where they are neither lines nor conics.
     """
     planes, found, labels = view.planes(), _discriminant(view), view.classes
-    if planes is None and found is None:
+    pairs = itertools.combinations(range(len(labels)), 2)
+    if planes is not None:
+        return {(i, j): difference(planes, j, i) for i, j in pairs}
+    if found is None:
         return None
-    return {
-        (i, j): view.restrict(found.boundary(labels[j], labels[i]))
-        if planes is None and found is not None
-        else difference(planes, j, i)  # type: ignore[arg-type]
-        for i, j in itertools.combinations(range(len(labels)), 2)
-    }
+    return {(i, j): view.restrict(found.boundary(labels[j], labels[i])) for i, j in pairs}
 
 
 def level_lines(view: View, levels: Sequence[float], extent: Extent) -> list[list[np.ndarray]]:
@@ -111,7 +109,7 @@ def level_lines(view: View, levels: Sequence[float], extent: Extent) -> list[lis
         Polylines, by level.
     """
     surfaces = surfaces_of(view) if len(view.classes) == 2 else None
-    return level_sets(view.scores, levels, extent, surfaces and surfaces[0, 1])
+    return level_sets(view.scores, levels, extent, (surfaces or {}).get((0, 1)))
 
 
 def borders(

@@ -33,6 +33,7 @@ from separatrix.plots.points import (
     Panels,
     axes_row,
     draw_lines,
+    drawn,
     fill_regions,
     marker_size,
     one_axes,
@@ -219,17 +220,17 @@ class DecisionDisplay(Display):
         planes, k = view.planes(), len(view.classes)
         image: np.ndarray | None = None
         contours: dict[float, list[np.ndarray]] = {}
+        grid: Any
         regions, grid = regions_of(view.scores, planes, extent)
         exact = surfaces_of(view)
         if exact is not None:
             scores = view.scores if planes is None else partial(_linear, *planes)
             boundary = list(itertools.chain(*borders(scores, exact, extent).values()))
         else:
-            assert grid is not None
             boundary = grid.borders()
         if shade == "score":
-            image = _linear_image(*planes, extent) if grid is None else grid.values
-            image = image[..., 1] - image[..., 0] if grid is None and k == 2 else image
+            image = grid.values if planes is None else _linear_image(*planes, extent)
+            image = image[..., 1] - image[..., 0] if planes is not None and k == 2 else image
         if shade == "probability":
             image, contours = _probabilities(view, extent)
         return cls(
@@ -380,12 +381,12 @@ class DecisionDisplay(Display):
         left, right, bottom, top = self.extent
         size = np.array([right - left, top - bottom])
         sheet = {"facecolor": paper(), "alpha": 0.8, "linewidth": 0.0, "pad": 1.0}
-        looks: Looks = {"fontsize": "x-small", "zorder": 4.0, "bbox": sheet}
+        looks: Looks = {"fontsize": "x-small", "zorder": 4.0, "bbox": sheet, "seen": drawn(ax)}
         for level, lines in {0.5: self.boundary, **self.contours}.items():
             longest = max(lines, key=len, default=np.zeros((1, 2)))
             if np.ptp(longest / size, axis=0).max() < _SHORT:
                 continue
-            places = along(longest, np.linspace(0.06, 0.94, 45), size)
+            places = along(longest, np.linspace(0.06, 0.94, 30), size)
             # Among equals the one nearest to the bottom, where the eye looks for a scale.
             places = places[np.argsort(places[:, 1], kind="stable")]
             # It is on its own line, and could belong to any other that it covers.
@@ -538,8 +539,8 @@ class DecisionDisplay(Display):
         ax.axhline(0.5, color=muted(), lw=0.6, zorder=1.4)
         self.curve_ = ax.plot(t, expit(norm * t), color=ink(), lw=1.6, zorder=2.5)
         size, labels = 0.5 * marker_size(len(distances)), self.view.classes.tolist()
-        for drawn in self.points_:
-            drawn.set_sizes([size])
+        for points in self.points_:
+            points.set_sizes([size])
         places = np.stack([distances, self.codes.astype(float)], axis=1)
         scatter_classes(ax, places, self.codes, labels, s=size)
         # The tangent at the boundary, as far as it goes from 0 to 1.

@@ -282,7 +282,7 @@ class DiscriminantDisplay(Display):
 
     def _ellipse(self, j: int, mass: float, colour: str) -> Ellipse:
         """The points whose Mahalanobis distance from the mean has the stated probability."""
-        (long, short), angle = ellipse_of(self.covariances[j], mass)
+        half, angle = ellipse_of(self.covariances[j], mass)
         innermost = mass == self.mass[0]
         # Fills of many classes would add up to mud.
         tint = 0.16 if innermost and len(self.classes) <= 4 else 0.0
@@ -291,7 +291,7 @@ class DiscriminantDisplay(Display):
         looks: Looks = {"facecolor": to_rgba(colour, tint), "edgecolor": to_rgba(colour, 1.0)}
         looks |= {"lw": 1.5 if innermost else 1.2, "zorder": 2.0, "path_effects": halo}
         centre = (float(self.means[j, 0]), float(self.means[j, 1]))
-        return Ellipse(centre, 2.0 * long, 2.0 * short, angle=math.degrees(angle), **looks)
+        return Ellipse(centre, *(2.0 * half).tolist(), angle=math.degrees(angle), **looks)
 
     def _extent(self) -> tuple[np.ndarray, np.ndarray]:
         """Room for the points and the largest ellipses."""

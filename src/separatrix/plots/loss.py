@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
 from separatrix.losses import LOSSES, MarginLoss, MarginPerceptronLoss, key_of
@@ -431,7 +430,7 @@ class LossDisplay(Display):
         text = f"{self.n_mistakes_:,} of {int(heights.sum()):,} rows are mistakes (z ≤ 0)"
         if self.n_within_ is not None:
             text += f", {self.n_within_:,} are within the margin (z < {self.level_:g})"
-        self.notes_: list[Text] = [write_title(ax, text, fontsize="small")]
+        self.notes_: list[Any] = [write_title(ax, text, fontsize="small")]
         for count, bar, sign in ((self.beyond_[0], 0, 1), (self.beyond_[1], -1, -1)):
             if count:
                 cut = heights[bar] > highest

@@ -485,8 +485,8 @@ class MarginDisplay(Display):
         assert self.arrow is not None
         halo = [patheffects.withStroke(linewidth=3.0, foreground=paper())]
         places = self.arrow[0] + np.outer(_SHARES, self.arrow[1] - self.arrow[0])
-        text, looks = f"2/|w| = {self.width:.3g}", {"path_effects": halo, "zorder": 4.0}
-        self.width_.append(place_text(self.ax_, text, places, beside=[self.arrow], **looks))
+        text, looks = f"2/|w| = {self.width:.3g}", Looks(path_effects=halo, zorder=4.0)
+        self.width_.append(place_text(self.ax_, text, places, **looks))
 
     def _handles(self) -> list[Any]:
         handles: list[Any] = [drawn for drawn in self.points_ if len(drawn.get_offsets())]

@@ -408,10 +408,10 @@ def _curves(
     # Of few curves there is room within the axes, and of many none.
     beside = ax is None and n > _INSIDE
     size = "xx-small" if n > 20 else "small" if beside or n <= _INSIDE else "x-small"
-    if beside:
-        axes.get_legend().remove()
-    where = "outside right center" if beside else "best"
-    holder = figure_of(axes) if beside else axes
+    legend, holder = axes.get_legend(), figure_of(axes) if beside else axes
+    if beside and legend is not None:
+        legend.remove()
+    where: Any = "outside right center" if beside else "best"
     holder.legend(handles=handles, loc=where, fontsize=size)
     return Panels(curves, [axes])
 

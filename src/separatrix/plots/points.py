@@ -28,9 +28,10 @@ DisplayT = TypeVar("DisplayT")
 
 # From here on points are drawn into one bitmap within a vector file, which stays small.
 MANY = 2_000
-# From a point to the middle of words beside it, and shares of a line at which these look for it.
+# Points, lines and corners of boxes, in pixels.
+Drawn = tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]
+# From a point to the middle of words beside it.
 WAYS = np.array([*[(s, v) for v in (0, 0.5, -0.5, 1, -1) for s in (1, -1)], (0, 1), (0, -1)])
-_SAMPLES = np.linspace(0.0, 1.0, 200)
 # More points than this would hide lines that are drawn below them.
 SPARSE = 200
 
@@ -286,8 +287,8 @@ def place_text(
     *,
     ways: Any = WAYS,
     gap: float = 3.0,
-    beside: Sequence[np.ndarray] = (),
     most: float = math.inf,
+    seen: Drawn | None = None,
     **looks: Any,
 ) -> Annotation | None:
     """Small words beside one of some points, within the axes, where they cover least.
@@ -305,29 +306,33 @@ def place_text(
         Where the middle of the words is from there, in halves of their size; (0, 0): on the point.
     gap : float, default=3
         Points of print between them.
-    beside : sequence of ndarray of shape (n, 2), optional
-        Lines to keep off beside those of the axes.
     most : float, optional
         Lines and words that may be covered; nothing is written, and None returned, beyond it.
+    seen : tuple, optional
+        What :func:`drawn` found, where several words are written; these are added to it.
     **looks
         To the text.
     """
+    points, lines, boxes = drawn(ax) if seen is None else seen
     anchors, size = np.asarray(anchors, dtype=np.float64), figure_of(ax).dpi / 72.0
     written = write_beside(ax, text, anchors[0], (0.0, 0.0), ha="center", va="center", **looks)
-    box, fraction = written.get_window_extent(), looks.get("xycoords") == "axes fraction"
+    box, fraction = Text.get_window_extent(written), looks.get("xycoords") == "axes fraction"
     half = 0.5 * np.array([box.width, box.height])
     moves = np.asarray(ways, dtype=np.float64) * (half + size * gap)
     starts = (ax.transAxes if fraction else ax.transData).transform(anchors)
     places = (starts[:, None] + moves).reshape(-1, 2)
-    points, lines, boxes = _drawn(ax, written)
-    lines += [along(ax.transData.transform(line), _SAMPLES) for line in beside]
 
     def covered(what: np.ndarray, pad: Any) -> np.ndarray:
-        return np.all(np.abs(places[:, None] - what) < half + pad, axis=2)
+        across, up = (np.abs(places[:, [c]] - what[:, c]) for c in (0, 1))
+        wide, high = np.transpose(half + pad)
+        return np.asarray((across < wide) & (up < high))
 
-    over = sum((covered(line, 0.0).any(axis=1) for line in lines), np.zeros(len(places)))
-    for other in boxes:
-        over += covered(other.mean(axis=0), 0.5 * np.ptp(other, axis=0) + 2.0)[:, 0]
+    over = np.zeros(len(places))
+    for line in lines:
+        over += covered(line, 0.0).any(axis=1)
+    if boxes:
+        corners = np.array(boxes)
+        over += covered(corners.mean(axis=1), 0.5 * np.ptp(corners, axis=1) + 2.0).sum(axis=1)
     low, high = ax.bbox.min + half + 2.0, ax.bbox.max - half - 2.0
     outside = np.maximum(np.maximum(low - places, places - high), 0.0).sum(axis=1)
     cost = 50.0 * outside + 3.0 * over + 2.0 * covered(points, 5.0).sum(axis=1)
@@ -338,11 +343,18 @@ def place_text(
     anchor, way = divmod(best, len(moves))
     written.xy = tuple(anchors[anchor])
     written.set_position(tuple(moves[way] / size))
+    boxes.append(places[best] + np.array([-half, half]))
     return written
 
 
-def _drawn(ax: Axes, new: Text) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-    """Points, lines, and the corners of words and bars that are in axes, in pixels."""
+def _steps(line: np.ndarray) -> np.ndarray:
+    """Points of a line so near to each other that no word falls between them."""
+    length = float(np.abs(np.diff(line, axis=0)).sum())
+    return along(line, np.linspace(0.0, 1.0, 2 + int(min(length, 1e4) / 4.0)))
+
+
+def drawn(ax: Axes) -> Drawn:
+    """Points, lines and arrows, and the corners of words and bars that are in axes, in pixels."""
     points, lines = [np.empty((0, 2))], []
     for artist in [*ax.lines, *ax.collections]:
         if isinstance(artist, PathCollection):
@@ -351,12 +363,16 @@ def _drawn(ax: Axes, new: Text) -> tuple[np.ndarray, list[np.ndarray], list[np.n
         elif isinstance(artist, LineCollection | Line2D):
             paths = [artist.get_path()] if isinstance(artist, Line2D) else artist.get_paths()
             ends = [artist.get_transform().transform(path.vertices) for path in paths]
-            lines += [along(line, _SAMPLES) for line in ends if len(line)]
-    words = [text for text in ax.texts if text is not new and text.get_text()]
-    legend = ax.get_legend()
+            # Across a gap of missing values, too.
+            known = [line[np.isfinite(line).all(axis=1)] for line in ends]
+            lines += [_steps(line) for line in known if len(line)]
     bars = [one for one in ax.patches if isinstance(one, Rectangle) and one.get_height()]
-    boxes = [one.get_window_extent() for one in [*words, *bars, *([legend] if legend else [])]]
-    return np.concatenate(points), lines, [box.get_points() for box in boxes]
+    # An arrow is words that are empty.
+    arrows = [text for text in ax.texts if isinstance(text, Annotation) and not text.get_text()]
+    lines += [_steps(ax.transData.transform([arrow.xyann, arrow.xy])) for arrow in arrows]
+    words = [one for one in [*ax.texts, ax.get_legend()] if one is not None and one not in arrows]
+    boxes = [one.get_window_extent().get_points() for one in [*words, *bars]]
+    return np.concatenate(points), lines, boxes
 
 
 def write_title(ax: Axes, text: str, **kwargs: Any) -> Text:

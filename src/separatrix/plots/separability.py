@@ -31,6 +31,7 @@ from separatrix.plots.points import (
     WAYS,
     axes_row,
     draw_arrow,
+    drawn,
     fill,
     one_axes,
     place_text,
@@ -502,10 +503,10 @@ class SeparabilityDisplay(Display):
 
     def _write_weights(self, ax: Axes, at: np.ndarray, weights: list[Fraction], goal: Any) -> None:
         sheet = {"facecolor": paper(), "alpha": 0.7, "pad": 0.8, "edgecolor": "none"}
+        looks: Looks = {"bbox": sheet, "zorder": 6, "seen": drawn(ax)}
         for point, weight in zip(at, weights, strict=True):
             # Away from what they share, if there is room.
             ways = sorted(WAYS.tolist(), key=((goal - point) / (self._high - self._low)).dot)
-            looks: Looks = {"bbox": sheet, "zorder": 6}
             place_text(ax, _fraction(weight), [point], ways=ways, gap=9.0, **looks)
 
     def _plot_star(self, ax: Axes, place: np.ndarray, label: str) -> None:
