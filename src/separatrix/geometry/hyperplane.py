@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from separatrix._compiled.rounding import EPS, TINY
 from separatrix.data.design import Design, as_design, dense
+from separatrix.data.labels import is_pipeline
 from separatrix.data.validation import check_number, validate
 from separatrix.geometry.exact.products import product_signs
 
@@ -203,7 +204,7 @@ class Hyperplane:
         4
         """
         name = type(model).__name__
-        if hasattr(model, "steps"):
+        if is_pipeline(model):
             raise TypeError(
                 f"{name} is a pipeline, and its hyperplane is in the coordinates of the last step; "
                 "pass model[-1], and rows transformed by model[:-1]."
