@@ -174,9 +174,14 @@ class DescentDisplay(Display):
 
     def __post_init__(self) -> None:
         self.extent = self._extent()
-        self.contours = objective_levels(
-            self.problem, self.point, self.pair, self.extent, cells=_CELLS
-        )
+        self.contours = objective_levels(self.objective, self.best, self.extent, _CELLS)
+
+    def objective(self, places: np.ndarray) -> np.ndarray:
+        """The objective where the two weights are those of some places, shape (k, 2)."""
+        thetas = np.tile(self.point, (len(places), 1))
+        thetas[:, self.pair] = places
+        values = [self.problem.value(self.problem.to_internal(theta)) for theta in thetas]
+        return np.nan_to_num(values, nan=np.inf)
 
     @property
     def n_frames(self) -> int:

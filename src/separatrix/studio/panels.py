@@ -147,10 +147,13 @@ def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[st
         for side in (-1.0, 1.0)
     ]
 
-    point = problem.join(answer[0], intercept)
+    def objective(points: np.ndarray) -> np.ndarray:
+        thetas = (problem.to_internal(problem.join(weights, intercept)) for weights in points)
+        return np.nan_to_num([problem.value(one) for one in thetas], nan=np.inf)
+
     return extent, [
         {"level": level, "parts": [line.tolist() for line in lines]}
-        for level, lines in objective_levels(problem, point, (0, 1), extent, _CELLS)
+        for level, lines in objective_levels(objective, answer[0], extent, _CELLS)
     ]
 
 
