@@ -69,6 +69,8 @@ class ConvergenceDisplay(Display):
     """
 
     proof: Convergence
+    # Inches.
+    frame_size = 6.4, 5.0
 
     @classmethod
     def from_estimator(
@@ -131,7 +133,7 @@ class ConvergenceDisplay(Display):
         -------
         self
         """
-        given = one_axes(ax, figsize=(6.4, 5.0))
+        given = one_axes(ax, figsize=self.frame_size)
         self._draw(self.n_frames - 1, given)
         if ax is None:
             legend_below(self.figure_, list(self.lines_.values()), 2)

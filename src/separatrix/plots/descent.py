@@ -91,6 +91,8 @@ class DescentDisplay(Display):
     point: np.ndarray
     pair: tuple[int, int]
     names: tuple[str, str]
+    # Inches.
+    frame_size = 6.4, 5.6
 
     @classmethod
     def from_estimators(
@@ -213,7 +215,7 @@ class DescentDisplay(Display):
         -------
         self
         """
-        given = one_axes(ax, figsize=(6.4, 5.6))
+        given = one_axes(ax, figsize=self.frame_size)
         self._draw(self.n_frames - 1, given)
         handles = [*self.lines_.values(), self.minimum_]
         if ax is None:
