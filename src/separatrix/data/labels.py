@@ -145,9 +145,14 @@ class Labels:
         return out
 
 
+def is_pipeline(model: Any) -> bool:
+    """Whether a model is a pipeline: ``steps`` of a perceptron is a method."""
+    return isinstance(getattr(model, "steps", None), list)
+
+
 def scores_by_class(model: Any, scores: np.ndarray) -> np.ndarray:
     """A classifier's scores, one a class also where it, or the pipeline's end, gives one a pair."""
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    last = model.steps[-1][1] if is_pipeline(model) else model
     if scores.ndim == 2 and getattr(last, "decision_function_shape", None) == "ovo":
         return one_vs_one_scores(scores, len(model.classes_))
     return scores

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from separatrix.data.design import as_design
+from separatrix.data.labels import is_pipeline
 from separatrix.exports.artefacts import Answers, Unprintable
 from separatrix.exports.sklearn_models import sklearn_class
 from separatrix.expressions.base import Evaluation
@@ -577,5 +578,5 @@ def _tells_none(steps: Iterable[Any]) -> bool:
 
 def _inner(step: Any) -> list[Any]:
     """The steps of a pipeline, or of the transformers of columns."""
-    listed = getattr(step, "transformers_", None) or getattr(step, "steps", None) or ()
+    listed = step.steps if is_pipeline(step) else getattr(step, "transformers_", ())
     return [one[1] for one in listed]

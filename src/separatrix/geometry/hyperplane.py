@@ -16,6 +16,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 
 from separatrix._compiled.rounding import EPS, TINY
 from separatrix.data.design import Design, as_design, dense
+from separatrix.data.labels import is_pipeline
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.geometry.exact.products import product_signs
 from separatrix.losses import Loss, MarginLoss, SquaredResidual, loss_of
@@ -231,7 +232,7 @@ class Hyperplane:
         4
         """
         name = type(model).__name__
-        if hasattr(model, "steps"):
+        if is_pipeline(model):
             raise TypeError(
                 f"{name} is a pipeline, and its hyperplane is in the coordinates of the last step; "
                 "pass model[-1], and rows transformed by model[:-1]."

@@ -39,10 +39,12 @@ _HOMES = {
     "PolynomialDisplay": "separatrix.plots.polynomial",
     "ScheduleDisplay": "separatrix.plots.schedule",
     "SeparabilityDisplay": "separatrix.plots.separability",
+    "StoppingDisplay": "separatrix.plots.stopping",
     "calibration_display": "separatrix.plots.metrics",
     "confusion_matrix_display": "separatrix.plots.metrics",
     "precision_recall_display": "separatrix.plots.metrics",
     "roc_display": "separatrix.plots.metrics",
+    "stopping_rules": "separatrix.plots.stopping",
     "theme": "separatrix.plots.style",
 }
 
@@ -70,6 +72,8 @@ if TYPE_CHECKING:
     from separatrix.plots.polynomial import PolynomialDisplay as PolynomialDisplay
     from separatrix.plots.schedule import ScheduleDisplay as ScheduleDisplay
     from separatrix.plots.separability import SeparabilityDisplay as SeparabilityDisplay
+    from separatrix.plots.stopping import StoppingDisplay as StoppingDisplay
+    from separatrix.plots.stopping import stopping_rules as stopping_rules
     from separatrix.plots.style import theme as theme
 
 

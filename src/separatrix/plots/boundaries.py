@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from separatrix.data.labels import is_pipeline
 from separatrix.geometry.discriminant import Discriminant
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.fitted import class_codes
@@ -179,7 +180,7 @@ def regions_of(
 
 def _discriminant(view: View) -> Discriminant | None:
     """Return the discriminant of a model whose boundaries are conics in the picture."""
-    if hasattr(view.model, "steps") or not hasattr(view.model, "means_"):
+    if is_pipeline(view.model) or not hasattr(view.model, "means_"):
         return None
     try:
         found = Discriminant.from_model(view.model)

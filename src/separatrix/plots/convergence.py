@@ -69,6 +69,8 @@ class ConvergenceDisplay(Display):
     """
 
     proof: Convergence
+    # Inches.
+    frame_size = 6.4, 5.0
 
     @classmethod
     def from_estimator(
@@ -131,8 +133,8 @@ class ConvergenceDisplay(Display):
         -------
         self
         """
-        given = one_axes(ax, figsize=(6.4, 5.0))
-        self.draw_frame(self.n_frames - 1, given)
+        given = one_axes(ax, figsize=self.frame_size)
+        self._draw(self.n_frames - 1, given)
         if ax is None:
             write_legend(self.ax_, list(self.lines_.values()), below=True)
         else:
@@ -140,7 +142,7 @@ class ConvergenceDisplay(Display):
         return self
 
     def draw_frame(self, k: int, ax: Axes) -> None:
-        """Draw the run up to correction ``k``, in axes of the whole run.
+        """Draw the run up to correction ``k``, in axes of the whole run, and a legend below.
 
         Parameters
         ----------
@@ -148,6 +150,11 @@ class ConvergenceDisplay(Display):
             From 0, the start, to ``n_frames - 1``.
         ax : Axes
         """
+        self._draw(k, ax)
+        if not self.figure_.legends:
+            legend_below(self.figure_, list(self.lines_.values()), 2)
+
+    def _draw(self, k: int, ax: Axes) -> None:
         self._begin(ax)
         proof, made = self.proof, self.n_frames - 1
         known = proof.bound.bound <= _REACH * max(made, 1)

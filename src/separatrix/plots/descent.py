@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from separatrix.data.labels import is_pipeline
 from separatrix.plots.display import Display
 from separatrix.plots.fitted import claimed_problem, column_names, last_step, traces_of
 from separatrix.plots.objective_levels import objective_levels
@@ -90,6 +91,8 @@ class DescentDisplay(Display):
     point: np.ndarray
     pair: tuple[int, int]
     names: tuple[str, str]
+    # Inches.
+    frame_size = 6.4, 5.6
 
     @classmethod
     def from_estimators(
@@ -135,7 +138,7 @@ class DescentDisplay(Display):
             raise ValueError("models is empty; name at least one fit.")
         fits: dict[str, Any] = {}
         for name, model in models.items():
-            rows = model[:-1].transform(X) if hasattr(model, "steps") else X
+            rows = model[:-1].transform(X) if is_pipeline(model) else X
             fit = last_step(model)
             fits[str(name)] = fit, claimed_problem(fit, rows, y), traces_of(fit, "iterates")[0]
         best, problem, _ = min(
@@ -173,9 +176,14 @@ class DescentDisplay(Display):
 
     def __post_init__(self) -> None:
         self.extent = self._extent()
-        self.contours = objective_levels(
-            self.problem, self.point, self.pair, self.extent, cells=_CELLS
-        )
+        self.contours = objective_levels(self.objective, self.best, self.extent, _CELLS)
+
+    def objective(self, places: np.ndarray) -> np.ndarray:
+        """The objective where the two weights are those of some places, shape (k, 2)."""
+        thetas = np.tile(self.point, (len(places), 1))
+        thetas[:, self.pair] = places
+        values = [self.problem.value(self.problem.to_internal(theta)) for theta in thetas]
+        return np.nan_to_num(values, nan=np.inf)
 
     @property
     def n_frames(self) -> int:
@@ -207,8 +215,8 @@ class DescentDisplay(Display):
         -------
         self
         """
-        given = one_axes(ax, figsize=(6.4, 5.6))
-        self.draw_frame(self.n_frames - 1, given)
+        given = one_axes(ax, figsize=self.frame_size)
+        self._draw(self.n_frames - 1, given)
         handles = [*self.lines_.values(), self.minimum_]
         if ax is None:
             write_legend(self.ax_, handles, below=True)
@@ -217,7 +225,7 @@ class DescentDisplay(Display):
         return self
 
     def draw_frame(self, k: int, ax: Axes) -> None:
-        """Draw the paths up to iterate ``k``.
+        """Draw the paths up to iterate ``k``, and a legend below.
 
         Parameters
         ----------
@@ -225,6 +233,11 @@ class DescentDisplay(Display):
             From 0 to ``n_frames - 1``; shorter paths stay at their ends.
         ax : Axes
         """
+        self._draw(k, ax)
+        if not self.figure_.legends:
+            legend_below(self.figure_, [*self.lines_.values(), self.minimum_], 3)
+
+    def _draw(self, k: int, ax: Axes) -> None:
         self._begin(ax)
         left, right, bottom, top = self.extent
         for _, lines in self.contours:

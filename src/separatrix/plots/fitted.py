@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from separatrix.data.design import as_design
-from separatrix.data.labels import codes_of, encode_as
+from separatrix.data.labels import codes_of, encode_as, is_pipeline
 from separatrix.data.validation import validate
 from separatrix.geometry.hyperplane import Hyperplane, plane_of, sides_of
 from separatrix.models.regressor import rows_of_fit
@@ -84,7 +84,7 @@ def as_model(model: Any, y: Any, *, numbers: bool = False) -> Any:
 
 def last_step(model: Any) -> Any:
     """What a pipeline ends in; any other model itself."""
-    return model.steps[-1][1] if hasattr(model, "steps") else model
+    return model.steps[-1][1] if is_pipeline(model) else model
 
 
 def traces_of(model: Any, what: str) -> tuple[Trace, ...]:
@@ -124,10 +124,10 @@ def claimed_problem(model: Any, X: Any, y: Any) -> Any:
         target = rows_of_fit(model, X, y, None)
     claims = model._claims(design, target)
     problem = claims[0][1]
-    if len(claims) > 1 or problem.output_shape:
-        raise ValueError(f"This {name} has weights for several classes or targets; fit one pair.")
     if not isinstance(problem, Objective):
         raise TypeError(f"{name} minimises no sum of losses and a penalty.")
+    if len(claims) > 1 or problem.output_shape:
+        raise ValueError(f"This {name} has weights for several classes or targets; fit one pair.")
     return problem
 
 

@@ -12,8 +12,9 @@ from matplotlib.lines import Line2D
 
 from separatrix.data.validation import check_number
 from separatrix.plots.display import Display, Looks
-from separatrix.plots.points import one_axes, write_legend, write_title
-from separatrix.plots.style import class_colours, class_markers, plain
+from separatrix.plots.fitted import last_step
+from separatrix.plots.points import axes_row, one_axes, write_legend, write_title
+from separatrix.plots.style import class_colours, class_markers, ink, plain
 from separatrix.solvers.schedules import Schedule
 
 __all__ = ["ScheduleDisplay"]
@@ -48,12 +49,17 @@ class ScheduleDisplay(Display):
     steps : ndarray of int of shape (n,)
     rates : list of ndarray of shape (n,)
         One array a schedule.
+    search : dict of ndarray, optional
+        The ``rate_curve_`` of a fit, whose first rate was searched for: ``"rates"``, and the
+        ``"objective"`` that each reached.
 
     Attributes
     ----------
     ax_ : Axes
     figure_ : Figure
     lines_ : list of Line2D
+    search_ : Line2D
+        The objective by the rate, where there was a search.
 
     References
     ----------
@@ -71,6 +77,7 @@ class ScheduleDisplay(Display):
     schedules: Mapping[str, Schedule]
     steps: np.ndarray
     rates: list[np.ndarray]
+    search: Mapping[str, np.ndarray] | None = None
 
     @classmethod
     def from_schedules(
@@ -111,24 +118,77 @@ class ScheduleDisplay(Display):
                     f"schedules has {repr(schedule)[:60]}, which is not a schedule; see "
                     "separatrix.schedules, and schedule_of() for scikit-learn's names."
                 )
+        return cls._of(schedules, n_steps).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(cls, model: Any, *, ax: Any = None) -> ScheduleDisplay:
+        """Draw the rates of a fit by stochastic gradients, and the search for the first of them.
+
+        Parameters
+        ----------
+        model : SGDClassifier or SGDRegressor
+            Fitted by steps; or a pipeline that ends in one.
+        ax : Axes or sequence of two Axes, optional
+            Two where the first rate was searched for (``eta0="auto"``).
+
+        Returns
+        -------
+        ScheduleDisplay
+
+        Raises
+        ------
+        TypeError
+            For a model that takes no such steps.
+        ValueError
+            For another number of axes.
+
+        Examples
+        --------
+        >>> from separatrix import SGDClassifier
+        >>> from separatrix.plots import ScheduleDisplay
+        >>> X, y = [[-1, 3], [-1, -1], [3, -1], [0, 1.5]], [-1, -1, 1, 1]
+        >>> model = SGDClassifier("log_loss", learning_rate="invscaling", tol=None, max_iter=5)
+        >>> model = model.fit(X, y)
+        >>> display = ScheduleDisplay.from_estimator(model)
+        >>> best = display.search["objective"].argmin()
+        >>> bool(display.search["rates"][best] == model.eta0_)
+        True
+        """
+        model = last_step(model)
+        if getattr(model, "learning_rate_formula_", "none") == "none":
+            raise TypeError(
+                f"This {type(model).__name__} took no steps with learning rates; give "
+                "SGDClassifier or SGDRegressor a learning_rate."
+            )
+        schedule = model._schedule()
+        display = cls._of({schedule.formula: schedule}, max(2, int(np.max(model.n_steps_))))
+        display.search = getattr(model, "rate_curve_", None)
+        return display.plot(ax=ax)
+
+    @classmethod
+    def _of(cls, schedules: Mapping[Any, Schedule], n_steps: int) -> ScheduleDisplay:
         # A line on this scale needs 200 points, however many steps there are.
         steps = np.unique(np.geomspace(1, n_steps, 200).round().astype(np.int64))
         rates = [np.asarray(schedule(steps), dtype=np.float64) for schedule in schedules.values()]
         named = {str(name): schedule for name, schedule in schedules.items()}
-        return cls(schedules=named, steps=steps, rates=rates).plot(ax=ax)
+        return cls(schedules=named, steps=steps, rates=rates)
 
     def plot(self, ax: Axes | None = None) -> ScheduleDisplay:
         """Draw.
 
         Parameters
         ----------
-        ax : Axes, optional
+        ax : Axes, or sequence of two Axes where there was a search, optional
 
         Returns
         -------
         self
         """
-        self._begin(one_axes(ax, figsize=(6.4, 4.6)))
+        if self.search is None:
+            self._begin(one_axes(ax, figsize=(6.4, 4.6)))
+        else:
+            self._begin(axes_row(ax, 2, panel=(5.0, 4.2)))
+            self._draw_search(self.axes_[1], self.search)
         n = len(self.schedules)
         looks = zip(class_colours(max(n, 2)), class_markers(n), strict=False)
         # Marks at the same steps for all, so that curves on one another are seen to be so.
@@ -153,3 +213,17 @@ class ScheduleDisplay(Display):
         write_title(self.ax_, "Learning rates, and whether the steps reach the optimum")
         write_legend(self.ax_, self.lines_, below=True)
         return self
+
+    def _draw_search(self, ax: Axes, search: Mapping[str, np.ndarray]) -> None:
+        rates, objective = search["rates"], search["objective"]
+        known = np.isfinite(objective)
+        best = int(objective.argmin())
+        looks: Looks = {"color": ink(), "lw": 1.5, "markersize": 4}
+        (self.search_,) = ax.plot(rates[known], objective[known], "o-", **looks)
+        ax.plot(rates[best], objective[best], "*", color=class_colours(2)[1], markersize=14)
+        ax.set(xscale="log", xlabel="first rate $\\eta$", ylabel="objective of the trial")
+        if objective[known].max() > 30.0 * max(objective[best], 0.0) > 0.0:
+            ax.set_yscale("log")
+        lost = int((~known).sum())
+        diverged = f"; {lost:,} larger ones diverged" if lost else ""
+        write_title(ax, f"{len(rates):,} rates were tried, {rates[best]:.3g} is best{diverged}")

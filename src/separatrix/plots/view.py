@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.data.labels import scores_by_class
+from separatrix.data.labels import is_pipeline, scores_by_class
 from separatrix.geometry.directions import main_direction, mean_row, oriented, scatter_along
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane, design_of
@@ -534,7 +534,7 @@ def _scores(model: Any, rows: Any, n_classes: int) -> np.ndarray:
 
 def _planes(model: Any) -> tuple[np.ndarray, np.ndarray] | None:
     """Weights, shape (K, d), and intercepts of the scores; None if they are not linear."""
-    if hasattr(model, "steps"):
+    if is_pipeline(model):
         return _unscaled(model)
     lifted = hasattr(model, "lift_") or getattr(model, "kernel", "linear") != "linear"
     if lifted or not hasattr(model, "coef_"):

@@ -140,10 +140,16 @@ def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[st
         for side in (-1.0, 1.0)
     ]
 
-    point = problem.join(np.append(answer[0], rest), intercept)
+    def objective(points: np.ndarray) -> np.ndarray:
+        thetas = (
+            problem.to_internal(problem.join(np.append(weights, rest), intercept))
+            for weights in points
+        )
+        return np.nan_to_num([problem.value(one) for one in thetas], nan=np.inf)
+
     return extent, [
         {"level": level, "parts": [line.tolist() for line in lines]}
-        for level, lines in objective_levels(problem, point, (0, 1), extent, _CELLS)
+        for level, lines in objective_levels(objective, answer[0], extent, _CELLS)
     ]
 
 
