@@ -225,8 +225,9 @@ class Certificate(_Advised):
             values: tuple[Any, ...] = (self.tol, *self._own())
             if self.parts:
                 values = (self.tol, self.seconds, *(v for p in self.parts for v in p._own()))
-            if make(*values) == self:
-                return make, values
+            plain = self if self.scale == 1.0 else self.in_units(1.0)
+            if make(*values) == plain:
+                return (make, values) if plain is self else (_in_units, (self.scale, *values))
         return super().__reduce__()
 
     def _own(self) -> tuple[Any, ...]:
@@ -451,6 +452,12 @@ def _single(
     return Certificate.of(
         primal=primal, dual=dual, tol=tol, status=status, n_iter=n_iter, seconds=seconds
     )
+
+
+def _in_units(scale: float, *values: Any) -> Certificate | None:
+    """A certificate that is printed in other units, from its pickle; of six values a single one."""
+    found = _single(*values) if len(values) == 6 else _total(*values)
+    return None if found is None else found.in_units(scale)
 
 
 def _total(tol: float, seconds: float, *values: Any) -> Certificate | None:

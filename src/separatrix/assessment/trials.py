@@ -259,8 +259,17 @@ def evaluate_trials(
         certificates.append(getattr(last, "certificate_", None))
     pair = np.array([errors, training_errors])
     pair = np.sqrt(pair) if quantity else pair
-    sizes = n_train, n - n_train
-    return Trials(*pair, *sizes, float(jitter), quantity, tested, losses, tuple(certificates))
+    return Trials(
+        errors=pair[0],
+        training_errors=pair[1],
+        n_train=n_train,
+        n_test=n - n_train,
+        jitter=float(jitter),
+        quantity=quantity,
+        tested=tested,
+        losses=losses,
+        certificates=tuple(certificates),
+    )
 
 
 def _losses(predicted: Any, y: np.ndarray, quantity: bool) -> np.ndarray:
