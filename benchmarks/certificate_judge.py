@@ -1126,7 +1126,7 @@ def kernel_parts(model: Any, data: Reading) -> list[Part]:
         loss = "hinge" if upper is not None else "hard"
         values = kernel_values(model, data, [data.used[i] for i in mine])
         title = "" if count == 2 else f"{data.classes[first]} vs {data.classes[second]}"
-        level = bool(model.fit_intercept)
+        level = bool(getattr(model, "fit_intercept", True))
         part = Part(title, Kernel(values, signs, upper, loss, level), point, certificate)
         if model.kernel == "linear":
             rows = [data.rows[i] for i in mine]

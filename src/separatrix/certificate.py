@@ -192,6 +192,10 @@ class Certificate(_Advised):
         whose scale drowns the others.  At ``"unattained"``, the column whose weight has no end.
     offset : float
         What to subtract from that column; 0 where its scale is to blame.
+    scale : float
+        What the figures are multiplied by where they are printed: where the strength of the penalty
+        was given as ``lam`` or ``alpha``, the printed objective is the mean of the losses and the
+        penalty times that, and the one above is this over ``scale``.
 
     Examples
     --------
@@ -212,6 +216,7 @@ class Certificate(_Advised):
     parts: tuple[Certificate, ...] = ()
     column: int | str | None = None
     offset: float = 0.0
+    scale: float = 1.0
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Without the figures that follow from the others, as most do.
@@ -220,8 +225,9 @@ class Certificate(_Advised):
             values: tuple[Any, ...] = (self.tol, *self._own())
             if self.parts:
                 values = (self.tol, self.seconds, *(v for p in self.parts for v in p._own()))
-            if make(*values) == self:
-                return make, values
+            plain = self if self.scale == 1.0 else self.in_units(1.0)
+            if make(*values) == plain:
+                return (make, values) if plain is self else (_in_units, (self.scale, *values))
         return super().__reduce__()
 
     def _own(self) -> tuple[Any, ...]:
@@ -259,6 +265,11 @@ class Certificate(_Advised):
             seconds=float(seconds),
             parts=tuple(parts),
         )
+
+    def in_units(self, scale: float) -> Certificate:
+        """The same, printed as that of the objective times a number, with all of its parts."""
+        parts = tuple(part.in_units(scale) for part in self.parts)
+        return replace(self, parts=parts, scale=float(scale))
 
     @classmethod
     def total(cls, parts: Iterable[Certificate], *, tol: float, seconds: float) -> Certificate:
@@ -326,6 +337,8 @@ class Certificate(_Advised):
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able dictionary; infinities become the strings ``"inf"`` and ``"-inf"``."""
         record = {k: _encoded(v) for k, v in asdict(replace(self, parts=())).items()}
+        if self.scale == 1.0:
+            del record["scale"]
         record["parts"] = [part.to_dict() for part in self.parts]
         return record
 
@@ -341,29 +354,34 @@ class Certificate(_Advised):
             parts=tuple(cls.from_dict(p) for p in record.get("parts", ())),
             column=_column(record.get("column")),
             offset=float(record.get("offset", 0.0)),
+            scale=float(record.get("scale", 1.0)),
         )
+
+    def _printed(self, value: float) -> str:
+        return _number(self.scale * value)
 
     @property
     def outcome(self) -> str:
         """What the fit came to, in one sentence without advice."""
         if self.counts_mistakes:
             return self.in_mistakes()
+        gap = self.scale * self.gap
         if math.isfinite(self.gap) and not self.bounds_share:
-            distance = f"lower bound {_number(self.dual)} (certified gap {self.gap:.2g})"
+            distance = f"lower bound {self._printed(self.dual)} (certified gap {gap:.2g})"
         elif math.isfinite(self.gap):
             distance = (
                 f"within {_percent(self.relative_gap)} % of the best possible "
-                f"(certified gap {self.gap:.2g})"
+                f"(certified gap {gap:.2g})"
             )
         elif math.isfinite(self.dual):
             # Beside an objective that is infinite: beyond a constraint, or after an overflow.
-            distance = f"lower bound {_number(self.dual)}"
+            distance = f"lower bound {self._printed(self.dual)}"
         elif self.status == "indefinite":
             distance = "no lower bound"
         else:
             distance = "no lower bound yet"
         return (
-            f"{self.status}: objective {_number(self.primal)}, {distance}, "
+            f"{self.status}: objective {self._printed(self.primal)}, {distance}, "
             f"{self._spent('iteration')}"
         )
 
@@ -397,7 +415,7 @@ class Certificate(_Advised):
         if not math.isfinite(self.relative_gap):
             return f"{self.status}, no bound"
         if not self.bounds_share:
-            return f"{self.status}, lower bound {_number(self.dual)}"
+            return f"{self.status}, lower bound {self._printed(self.dual)}"
         return f"{self.status}, within {_percent(self.relative_gap)} %"
 
     def facts(self) -> list[tuple[str, str]]:
@@ -406,9 +424,9 @@ class Certificate(_Advised):
         noun = "passes" if self.counts_mistakes else "iterations"
         return [
             ("status", self.status),
-            ("objective", _number(self.primal)),
-            ("lower bound", _number(self.dual) if known else "none"),
-            ("certified gap", f"{self.gap:.2g}" if known else "unknown"),
+            ("objective", self._printed(self.primal)),
+            ("lower bound", self._printed(self.dual) if known else "none"),
+            ("certified gap", f"{self.scale * self.gap:.2g}" if known else "unknown"),
             (
                 "distance from the best possible",
                 f"at most {_percent(self.relative_gap)} %" if self.bounds_share else "unknown",
@@ -434,6 +452,12 @@ def _single(
     return Certificate.of(
         primal=primal, dual=dual, tol=tol, status=status, n_iter=n_iter, seconds=seconds
     )
+
+
+def _in_units(scale: float, *values: Any) -> Certificate | None:
+    """A certificate that is printed in other units, from its pickle; of six values a single one."""
+    found = _single(*values) if len(values) == 6 else _total(*values)
+    return None if found is None else found.in_units(scale)
 
 
 def _total(tol: float, seconds: float, *values: Any) -> Certificate | None:
@@ -513,7 +537,7 @@ class RigorousCertificate(Certificate):
     ----------
     primal, dual, gap, relative_gap : float
         Rounded outward: the true ones are no worse.
-    tol, status, n_iter, seconds, parts, column, offset
+    tol, status, n_iter, seconds, parts, column, offset, scale
         See :class:`Certificate`.
     interval : tuple of str
         Decimal numbers between which the exact optimum lies, with as many digits as are proved;

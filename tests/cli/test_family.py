@@ -272,7 +272,7 @@ def test_c_is_the_weight_of_the_losses(run):
     document = run(*words).document
     n = document["split"]["fit_rows"]
     assert document["model"]["parameters"]["alpha"] == pytest.approx(1 / (0.5 * n))
-    assert "+ 0.5 * sum log(" in document["model"]["formula"]
+    assert f"+ 1/{n} * sum log(" in document["model"]["formula"]
     # The same problem as that of the other solver, and the same optimum.
     best = run("fit", "breast-cancer", "-C", "0.5", "--json").document["certificate"]["primal"]
     assert best <= document["certificate"]["primal"] <= best * (1 + 1e-3)

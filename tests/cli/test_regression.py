@@ -117,7 +117,7 @@ def test_counts(run, make_csv):
     words = ("claims.csv", "--target", "claims", "--model", "poisson", "--lam", "0.01")
     ran = run("fit", *words, "-o", "m.sepx")
     assert (ran.code, ran.err) == (0, "")
-    assert "Poisson regression: minimise 1/2 |w|^2" in ran.out and "optimal" in ran.out
+    assert "Poisson regression: minimise 0.01/2 |w|^2" in ran.out and "optimal" in ran.out
     stored = load_model("m.sepx")
     assert stored.model.alpha == 0.01
     assert run("verify", "m.sepx", "claims.csv").code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 
 import mpmath as mp
@@ -16,7 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from helpers import minimum_smooth, pad, primal_margin, primal_softmax
-from separatrix import LogisticRegression, LogisticRegressionCV, verify
+from separatrix import Certificate, LogisticRegression, LogisticRegressionCV, verify
 
 
 def data(classes: int = 2, n: int = 120):
@@ -57,8 +58,32 @@ def test_the_printed_formula() -> None:
         "minimise 1/2 |w|^2 + 0.1 * sum log(1 + exp(-y (w.x + b))), for each class against the rest"
     )
     model = LogisticRegression(lam=0.01).fit(X, y)
-    # C = 1 / (lam n)
-    assert f"{1 / (0.01 * len(y)):.6g} * sum" in model.objective_formula_
+    assert f"minimise 0.01/2 |w|^2 + 1/{len(y)} * sum log" in model.objective_formula_
+
+
+def test_with_lam_formula_and_certificate_are_printed_in_its_form() -> None:
+    X, y = data()
+    weights = np.where(y == y[0], 2.0, 0.5)
+    model = LogisticRegression(lam=0.02).fit(X, y, weights)
+    mean = "minimise 0.02/2 |w|^2 + 1/{:.6g} * sum s_i log(1 + exp(-y (w.x + b)))"
+    assert model.objective_formula_ == mean.format(weights.sum())
+    z = np.where(y == model.classes_[1], 1.0, -1.0) * model.decision_function(X)
+    losses = np.average(np.log1p(np.exp(-z)), weights=weights)
+    printed = f"objective {losses + 0.01 * np.square(model.coef_).sum():.5g}, "
+    certificate = model.certificate_
+    assert printed in str(certificate) and printed in str(
+        verify(model, X, y, sample_weight=weights)
+    )
+    assert ("objective", printed[10:-2]) in certificate.facts()
+    # The figures are those of the same problem with C = 1 / (lam n).
+    other = LogisticRegression(C=1.0 / (0.02 * weights.sum())).fit(X, y, weights).certificate_
+    assert other.primal == pytest.approx(certificate.primal, rel=1e-9)
+    again = pickle.loads(pickle.dumps(certificate))
+    assert again == certificate == Certificate.from_dict(certificate.to_dict())
+    assert "scale" not in other.to_dict()
+    # Without a penalty there is nothing that lam weighs.
+    free = LogisticRegression(lam=0.02, penalty=None).fit(X, np.arange(len(y)) % 2)
+    assert free.objective_formula_.startswith("minimise 1 * sum") and free.certificate_.scale == 1.0
 
 
 def test_the_intercept_is_not_penalised() -> None:

@@ -43,6 +43,14 @@ class Trials:
         How often each row was missed; of a regression the sum of its squared residuals.
     certificates : tuple
         One a trial; None for a model that has none.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from separatrix import DecisionStump, evaluate_trials
+    >>> trials = evaluate_trials(DecisionStump(), *load_wine(return_X_y=True), train_size=0.5)
+    >>> round(trials.mean, 2), round(trials.spread, 2), round(trials.worst, 2)
+    (0.34, 0.02, 0.42)
     """
 
     errors: np.ndarray
@@ -251,8 +259,17 @@ def evaluate_trials(
         certificates.append(getattr(last, "certificate_", None))
     pair = np.array([errors, training_errors])
     pair = np.sqrt(pair) if quantity else pair
-    sizes = n_train, n - n_train
-    return Trials(*pair, *sizes, float(jitter), quantity, tested, losses, tuple(certificates))
+    return Trials(
+        errors=pair[0],
+        training_errors=pair[1],
+        n_train=n_train,
+        n_test=n - n_train,
+        jitter=float(jitter),
+        quantity=quantity,
+        tested=tested,
+        losses=losses,
+        certificates=tuple(certificates),
+    )
 
 
 def _losses(predicted: Any, y: np.ndarray, quantity: bool) -> np.ndarray:

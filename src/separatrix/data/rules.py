@@ -218,6 +218,8 @@ def _check_certificate(name: str, value: Any, positive: tuple[str, ...], depth: 
             raise refuse(name, f"has a negative {figure}")
     if not (value.tol < math.inf and value.seconds < math.inf):
         raise refuse(name, "has a tolerance or a time that is not finite")
+    if not 0.0 < getattr(value, "scale", 1.0) < math.inf:
+        raise refuse(name, "has a scale that is not a positive number")
     for part in value.parts:
         if type(part) is not type(value):
             raise refuse(name, "has a part that is not a certificate")

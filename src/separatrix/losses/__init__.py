@@ -78,6 +78,14 @@ def key_of(name: Any) -> Any:
 
     Its names are the key, the field's name and scikit-learn's.
 
+    Parameters
+    ----------
+    name : object
+
+    Returns
+    -------
+    object
+
     Examples
     --------
     >>> from separatrix.losses import key_of
@@ -89,6 +97,14 @@ def key_of(name: Any) -> Any:
 
 def names_of(*keys: str) -> tuple[str, ...]:
     """All names of some losses.
+
+    Parameters
+    ----------
+    *keys : str
+
+    Returns
+    -------
+    tuple of str
 
     Examples
     --------
@@ -150,7 +166,19 @@ def loss_of(name: str, *, convex: bool = True) -> MarginLoss:
 
 
 class LossTable(list[dict[str, Any]]):
-    """A list of records, one a loss, that is printed as a table."""
+    """A list of records, one a loss, that is printed as a table.
+
+    Parameters
+    ----------
+    iterable : iterable of dict, optional
+        The records.
+
+    Examples
+    --------
+    >>> from separatrix.losses import table
+    >>> print(str(table(z=[0.0])).splitlines()[3])
+    hinge              yes      no       1      1
+    """
 
     def _lines(self) -> list[list[str]]:
         margins = self[0]["z"] if self else []

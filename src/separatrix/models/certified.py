@@ -33,6 +33,7 @@ from separatrix.models.pickled import packed, unpacked
 from separatrix.models.predicting import Predicting
 from separatrix.models.scores import narrowed
 from separatrix.objectives.base import LinearProblem
+from separatrix.objectives.formula import Formula
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Interrupt, Solution, minimise
 from separatrix.solvers.protocol import Solver
@@ -173,6 +174,17 @@ class Certified(Parameters, metaclass=ABCMeta):
     def _settled(self, fit: FitContext) -> Problems:
         """Settle what depends on the data and outlives the fit; the problems to solve."""
         return self._problems(fit.design, fit.target)
+
+    @property
+    def _factor(self) -> float | None:
+        """What the solved objective is multiplied by where it is printed.
+
+        It is the strength of the penalty where that is given as ``lam`` or ``alpha``.
+        """
+        lam, alpha = getattr(self, "lam", None), getattr(self, "alpha", None)
+        if lam is None and isinstance(alpha, float | int):
+            lam = alpha * getattr(self, "_sklearn_factor", 1.0)
+        return None if lam is None else float(lam)
 
     def _solver(self, problem: Any) -> Solver:
         return select_solver(problem)
@@ -348,7 +360,12 @@ class Certified(Parameters, metaclass=ABCMeta):
         counts = [s.certificate.n_iter for s in solutions]
         self.n_iter_: Any = np.array(counts, dtype=np.int32) if self._counts_each else max(counts)
         each = self._each if len(problems) > 1 else ""
-        self.objective_formula_ = str(problems[0][1].formula()) + each
+        formula = problems[0][1].formula()
+        factor = self._factor
+        if factor and isinstance(formula, Formula) and formula.penalty:
+            formula = replace(formula, scale=factor)
+            self.certificate_ = self.certificate_.in_units(factor)
+        self.objective_formula_ = str(formula) + each
         self.__dict__.pop("trace_", None)
         if self.record:
             traces = tuple(s.trace for s in solutions)

@@ -33,9 +33,9 @@ class HuberRegressor(LinearRegressor):
 
     Residuals up to :math:`\epsilon\sigma` are squared, and larger ones, the outliers, enter
     linearly. The scale makes the fit independent of the unit of the targets.  The intercept is
-    never penalised.  The problem is scikit-learn's; the certificate holds for it divided by
-    :math:`2\alpha` (by 2 where that is zero), as ``objective_formula_`` says, with :math:`H(z) =
-    H_\epsilon(z) / 2`.
+    never penalised.  The problem is scikit-learn's; ``objective_formula_`` writes it with
+    :math:`H(z) = H_\epsilon(z) / 2`.  The certificate is printed in these units; its attributes are
+    those of the problem divided by :math:`2\alpha` (by 2, as what is printed, where that is zero).
 
     Parameters
     ----------

@@ -138,8 +138,9 @@ class ElasticNet(MultiOutputMixin, LinearRegressor):
     .. math:: \frac1{2n} \sum_i s_i (y_i - w\cdot x_i - b)^2
         + \alpha\Big(\rho \|w\|_1 + \frac{1-\rho}2 \|w\|^2\Big) ,
 
-    scikit-learn's problem, for each target separately. The certificate holds for it divided by
-    :math:`\alpha`, as ``objective_formula_`` states; ``dual_gap_`` is in the units above.
+    scikit-learn's problem, for each target separately. The certificate is printed in the units
+    above, which ``dual_gap_`` has, too; its attributes are those of the problem divided by
+    :math:`\alpha`.
 
     Parameters
     ----------
@@ -668,6 +669,10 @@ class ElasticNetCV(LinearRegressor, without=("warm_start",)):
     def _at(self) -> tuple[float, float]:
         """The strength and the share of L1 that were chosen."""
         return self.alpha_, float(vars(self).get("l1_ratio_", 1.0))
+
+    @property
+    def _factor(self) -> float:
+        return float(self.alpha_)
 
     def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
         return no_splitter(self.cv)

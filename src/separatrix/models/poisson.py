@@ -38,8 +38,8 @@ class PoissonRegressor(LinearRegressor):
 
     half the mean deviance and a penalty: scikit-learn's problem, with a share :math:`\rho` of L1 in
     the penalty besides.  A row is expected to count :math:`e^{f}`.  The intercept is never
-    penalised.  The certificate holds for the objective divided by :math:`\alpha`, where that is not
-    zero, as ``objective_formula_`` says.
+    penalised.  The certificate is printed in these units; its attributes are those of the objective
+    divided by :math:`\alpha`, where that is not zero.
 
     Parameters
     ----------

@@ -75,13 +75,16 @@ def _resolved(losses: Any) -> list[MarginLoss]:
     out: list[MarginLoss] = []
     for loss in [losses] if isinstance(losses, str | MarginLoss) else losses:
         kind = LOSSES.get(key_of(loss)) if isinstance(loss, str) else None
-        if not isinstance(loss, MarginLoss) and kind is None:
+        if kind is not None:
+            out.append(kind())
+        elif isinstance(loss, MarginLoss):
+            out.append(loss)
+        else:
             known = ", ".join(map(repr, LOSSES))
             raise ValueError(
                 f"losses has {loss!r}, which is not a loss of the margin; choose from {known}, or "
                 "pass an object of separatrix.losses."
             )
-        out.append(loss if kind is None else kind())
     if not out:
         raise ValueError("losses is empty; name at least one loss, or leave it out for all.")
     return out

@@ -240,7 +240,7 @@ def verify(
         tol = own.tol if isinstance(own, Certificate) else 1e-6
     if rigorous:
         return _rigorous(claims, design, tol, time_limit, start)
-    return _judged(claims, tol, time_limit, start)
+    return _printed_as(model, _judged(claims, tol, time_limit, start))
 
 
 def _require_no_intercept(model: Any) -> None:
@@ -275,7 +275,14 @@ def _over_blocks(
         elif problem.penalty.kinked or not problem.smooth:
             own = solver
         claims.append(_Claim(part, problem, theta, solver=own))
-    return _judged(claims, model.certificate_.tol if tol is None else tol, time_limit, start)
+    tol = model.certificate_.tol if tol is None else tol
+    return _printed_as(model, _judged(claims, tol, time_limit, start))
+
+
+def _printed_as(model: Any, found: Certificate) -> Certificate:
+    """The certificate in the units in which the model's own is printed."""
+    scale = getattr(getattr(model, "certificate_", None), "scale", 1.0)
+    return found if scale == 1.0 else found.in_units(scale)
 
 
 def _judged(
