@@ -132,9 +132,11 @@ CertificateDisplay.from_traces(runs, against="iteration")
 plt.show()
 
 # %%
-# Both certificates say the same: no training mistake is left, and the gap is 0.  What differs is
-# the way there.  On the sepals the best line met in fifty passes makes one mistake; the one that
-# makes none comes 670 passes later.  The theorem promises an end, not steady progress.
+# The axis has what is left to be done: the objective, here the number of training mistakes, less a
+# number that it cannot be below, here 0.  Both certificates say the same: no training mistake is
+# left, and the gap is 0.  What differs is the way there.  On the sepals the best line met in fifty
+# passes makes one mistake; the one that makes none comes 670 passes later.  The theorem promises an
+# end, not steady progress.
 #
 # Orders: the bound holds for all of them
 # ---------------------------------------

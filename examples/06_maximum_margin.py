@@ -168,15 +168,17 @@ plt.show()
 #       1.6894
 #
 #    2. They do; ``lower`` is the margin of a hyperplane, ``upper`` half the distance between two
-#       points of the hulls.
+#       points of the hulls.  The margin of the SVM is between them, but for rounding, and that of
+#       the last perceptron is not.
 #
 #       >>> from separatrix import separability
 #       >>> verdict = separability(iris.data, is_setosa)
 #       >>> print(verdict)
 #       separable: a hyperplane has all 150 points strictly on their own side;
 #       the largest margin is 0.8175557693
-#       >>> verdict.margin.lower <= verdict.margin.upper
-#       True
+#       >>> low, high = verdict.margin.lower, verdict.margin.upper
+#       >>> [bool(low * (1 - 1e-9) <= m <= high * (1 + 1e-9)) for m in (hard.margin_[0], empty / 2)]
+#       [True, False]
 #
 #    3. No.  With an offset there are more hyperplanes to choose from, so the margin can only be
 #       larger or the same.  Move all points half a unit to the left, and only the margin with an

@@ -190,18 +190,24 @@ plt.show()
 # Where this ends can be said without a computer. In the limit every point is lifted to a direction
 # of its own, :math:`\varphi(x_i) = e_i`, perpendicular to all others. Then :math:`w = (y_1, \dots,
 # y_n)` gives each point its own label as its score, whatever the labels. Six points, every way to
-# give them two labels:
+# give them two labels; once where they lie in the plane, and once lifted:
 
-unit = DeltaKernel().lift(np.random.default_rng(1).normal(size=(6, 2)))
+six = np.random.default_rng(1).normal(size=(6, 2))
 ways = [np.array(signs) for signs in itertools.product((-1, 1), repeat=6)]
 ways = [signs for signs in ways if abs(signs.sum()) < 6]
-proved = sum(separability(unit, signs).separable for signs in ways)
-print(f"{proved} of {len(ways)} labellings are separable")
+unit = DeltaKernel().lift(six)
+proved = {
+    where: sum(separability(points, signs).separable for signs in ways)
+    for where, points in (("in the plane", six), ("lifted", unit))
+}
+for where, count in proved.items():
+    print(f"{where:12s}: {count} of {len(ways)} labellings are separable")
 
 # %%
-# A new point is lifted to yet another direction. Its score is 0: the machine has nothing to say. To
-# separate what was seen is not to have learned; :ref:`sphx_glr_auto_examples_13_generalisation.py`
-# takes it up from there.
+# Lines separate thirty, as :ref:`they must <sphx_glr_auto_examples_02_separable.py>`; up there it
+# is all of them. A new point is lifted to yet another direction. Its score is 0: the machine has
+# nothing to say. To separate what was seen is not to have learned;
+# :ref:`sphx_glr_auto_examples_13_generalisation.py` takes it up from there.
 #
 # .. admonition:: Exercise
 #
@@ -220,11 +226,14 @@ print(f"{proved} of {len(ways)} labellings are separable")
 #    >>> math.comb(33, 3), len(PolynomialKernel(degree=3, coef0=1).lift_names(30))
 #    (5456, 5456)
 #
-#    Every single one: the machine learns the coins by heart, and is proud of it.
+#    Every single one: the machine learns the coins by heart, and is proud of it. With a wider
+#    neighbourhood it cannot.
 #
 #    >>> coins = np.random.default_rng(0).choice(["heads", "tails"], size=len(X_train))
-#    >>> SVC(gamma=1000, C=10).fit(X_train, coins).score(X_train, coins)
+#    >>> for gamma in (1000, 0.1):
+#    ...     print(round(SVC(gamma=gamma, C=10).fit(X_train, coins).score(X_train, coins), 2))
 #    1.0
+#    0.6
 #
 # .. seealso::
 #

@@ -141,18 +141,28 @@ print(
 # then prints is an accident. The certificate says so. With all 30 columns, 50 tumours are easily
 # separated:
 
-few = slice(0, 50)
-with warnings.catch_warnings(record=True) as told:
-    warnings.simplefilter("always", ConvergenceWarning)
-    endless = LogisticRegression(penalty=None).fit(cancer.data[few], cancer.target[few])
+few = cancer.data[:50], cancer.target[:50]
+
+
+def warned(model):
+    """Whether the fit warns that it did not converge."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ConvergenceWarning)
+        model.fit(*few)
+    return bool(told)
+
+
+endless = LogisticRegression(penalty=None)
+print("a warning:", warned(endless))
 print(endless.certificate_)
-print("a warning:", bool(told))
 
 # %%
 # A penalty on the length of :math:`w` has an opinion on steepness of its own, and there is a best
 # line again:
 
-print(LogisticRegression(C=1.0).fit(cancer.data[few], cancer.target[few]).certificate_)
+bounded = LogisticRegression(C=1.0)
+print("a warning:", warned(bounded))
+print(bounded.certificate_)
 
 # %%
 # .. admonition:: Exercise
@@ -172,7 +182,7 @@ print(LogisticRegression(C=1.0).fit(cancer.data[few], cancer.target[few]).certif
 #
 #    At the optimum the derivative of the objective by :math:`b` is zero, and that derivative is
 #    :math:`\sum_i (p_i - t_i)`, with :math:`t_i = 1` for malignant and 0 for benign. The intercept
-#    is never penalised, so with a penalty it is the same.
+#    is never penalised, so with a penalty it is the same; without an intercept it is not.
 #
 #    >>> chance = model.predict_proba(X_train)[:, 1].mean()
 #    >>> share = (y_train == "malignant").mean()
@@ -181,6 +191,9 @@ print(LogisticRegression(C=1.0).fit(cancer.data[few], cancer.target[few]).certif
 #    >>> penalised = LogisticRegression(lam=1.0).fit(X_train, y_train)
 #    >>> print(round(penalised.predict_proba(X_train)[:, 1].mean(), 3))
 #    0.373
+#    >>> origin = LogisticRegression(lam=1.0, fit_intercept=False).fit(X_train, y_train)
+#    >>> print(round(origin.predict_proba(X_train)[:, 1].mean(), 3))
+#    0.432
 #
 # .. seealso::
 #

@@ -217,7 +217,7 @@ for k, alpha in enumerate(path):
     )
 
 # %%
-# The gap needs not fall with every step, although :math:`D` rises with every step: it is a
+# The gap need not fall with every step, although :math:`D` rises with every step: it is a
 # bound, and only the best :math:`P` and the best :math:`D` so far count. At the end nothing is
 # left over, and no rounding is left to argue about, because these are fractions.
 #

@@ -58,7 +58,7 @@ for cut, count in zip(cuts, mistakes, strict=True):
     print(f"petal width <= {cut:.2f}: {count:2d} mistakes{mark}")
 
 # %%
-# (With the classes exchanged, each count is 100 less what it was; the library tries that, too.)
+# (With the classes exchanged, each count is 100 minus what it was; the library tries that as well.)
 # Two thresholds are equally good. The library takes the lower one, so that the same data always
 # give the same stump, and says what it found:
 
@@ -80,9 +80,9 @@ plt.show()
 
 # %%
 # Read the certificate aloud: *six mistakes, and no threshold makes fewer*. The gap is not small
-# but zero; these are whole numbers, and nothing was left untried. For
-# a lower bound nothing has to be derived, as it had :ref:`for a soft margin
-# <sphx_glr_auto_examples_14_dual.py>`: it is the minimum itself.
+# but zero; these are whole numbers, and nothing was left untried. The lower bound needs no
+# derivation, as it does :ref:`for a soft margin <sphx_glr_auto_examples_14_dual.py>`: it is the
+# minimum itself.
 #
 # Equal values
 # ------------

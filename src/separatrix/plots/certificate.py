@@ -437,8 +437,9 @@ class CertificateDisplay(Display):
         values = self.suboptimality
         self._draw_falling(ax, what, values, class_colours(max(len(self.curves), 2)), letters=28)
         _horizontal(ax, what, [curve.against(what) for curve in self.curves])
-        ax.set_ylabel("$(P_k - D)\\;/\\;|D|$" if self.dual else "$P_k - D$")
-        write_title(ax, f"Objective P minus the best lower bound D = {self.dual:.6g}")
+        distance = "$(P_k - D)\\;/\\;|D|$" if self.dual else "$P_k - D$"
+        ax.set_ylabel(f"{distance}, lower bound $D$ = {self.dual:.6g}")
+        write_title(ax, "How far the objective $P_k$ can be from the best possible")
         write_legend(ax, self.gap_, below=True)
         _note(ax, _missing(values, self.curves))
 

@@ -152,7 +152,7 @@ class ConvergenceDisplay(Display):
         """
         self._draw(k, ax)
         if not self.figure_.legends:
-            legend_below(self.figure_, list(self.lines_.values()), 2)
+            write_legend(self.ax_, list(self.lines_.values()), below=True)
 
     def _draw(self, k: int, ax: Axes) -> None:
         self._begin(ax)

@@ -235,7 +235,7 @@ class DescentDisplay(Display):
         """
         self._draw(k, ax)
         if not self.figure_.legends:
-            legend_below(self.figure_, [*self.lines_.values(), self.minimum_], 3)
+            write_legend(self.ax_, [*self.lines_.values(), self.minimum_], below=True)
 
     def _draw(self, k: int, ax: Axes) -> None:
         self._begin(ax)

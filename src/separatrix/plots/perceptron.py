@@ -639,7 +639,8 @@ class PerceptronDisplay(Animated, Display):
             Patch(facecolor=colour, edgecolor=paper(), hatch=hatch, label=plain(label, 24))
             for colour, hatch, label in zip(colours, hatches, self.classes, strict=True)
         ]
-        ax.legend(handles=keys, loc="upper right")
+        # In one row, for which there is room above the longest bar.
+        ax.legend(handles=keys, loc="upper right", ncols=2, fontsize="small")
 
     def _draw_sum(self, ax: Axes, epochs: np.ndarray) -> None:
         passes = max(self.n_passes, int(epochs.max(initial=1)))

@@ -16,7 +16,7 @@ from separatrix.data.validation import check_number
 from separatrix.plots.certificate import Curve
 from separatrix.plots.display import Display
 from separatrix.plots.fitted import claimed_problem, last_step, traces_of
-from separatrix.plots.points import legend_below, one_axes, write_beside, write_title
+from separatrix.plots.points import one_axes, write_beside, write_legend, write_title
 from separatrix.plots.style import class_colours, class_markers, ink, muted
 
 __all__ = ["StoppingDisplay", "StoppingRule", "stopping_rules"]
@@ -242,7 +242,7 @@ class StoppingDisplay(Display):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         write_title(axes, "When each rule stops, and what it leaves")
         if ax is None:
-            legend_below(self.figure_, list(self.lines_.values()), 1)
+            write_legend(self.ax_, list(self.lines_.values()), below=True)
         else:
             axes.legend(loc="best", fontsize="x-small")
         return self

@@ -243,8 +243,8 @@ _LESSONS = {
             "batch_size": 64,
             "max_iter": 20,
         },
-        "After 20 passes the certified gap is 7.6 % of the objective, and after 50 it is 0.88 %. The "
-        "line has 9 mistakes both times, so their number does not show when to stop.",
+        "After 20 passes the certified gap is 7.6 % of the objective, and after 50 it is 0.88 %. "
+        "The line has 9 mistakes both times, so their number does not show when to stop.",
     ),
     "stumps": _Lesson(
         "Stumps and thresholds: the best cut, found by sorting",
