@@ -26,10 +26,10 @@ export class Jitter {
     this.measure();
   }
 
-  // Relative to what is seen: a hundredth of its height for each tenth of the slider.
+  // A standard deviation, relative to what is seen: a tenth of its height at the end of the slider.
   get amount() {
     const { y } = this.app.store.state.view;
-    return Number(((Number(this.noise.value) * (y[1] - y[0])) / 10).toPrecision(3));
+    return Number(((Number(this.noise.value) * (y[1] - y[0])) / 10).toPrecision(2));
   }
 
   measure() {
