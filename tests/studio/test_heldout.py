@@ -131,6 +131,13 @@ def test_curves_have_the_errors_of_fits_and_wait_while_a_point_is_dragged():
     assert by_lam["title"] == "Error by lambda" and not by_lam["stale"]
 
 
+def test_the_tour_of_overfitting_shows_what_it_says(studio):
+    tour = studio.reply({"type": "tour", "seq": 1, "name": "degree"})
+    training, test, _ = asked(studio, tour["state"])["panel"]["series"]
+    assert np.all(np.diff(training["y"]) <= 1e-9) and test["y"][-1] > 10 * min(test["y"])
+    assert 3 <= training["x"][int(np.argmin(test["y"]))] < training["x"][-1]
+
+
 def test_a_wide_street_misses_fewer_of_the_points_that_noise_has_moved():
     studio = StudioModel()
     state = state_of(studio, "strip", model="perceptron")
