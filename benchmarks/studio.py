@@ -6,8 +6,9 @@ move of the mouse to the picture that shows the new fit with its certificate.  T
 one move at a time, each awaited; and a hand that never rests, a move every 8 ms.  Needs playwright
 and a Chromium of the machine.
 
-Options: ``--points N`` (default 300), ``--moves N`` (default 60), ``--only MODEL ...``, ``--docs``,
-which puts what was printed into ``docs/studio.md``.
+Options: ``--points N`` (default 300), ``--moves N`` (default 60), ``--only MODEL ...``,
+``--hold-out PERCENT`` of the points (0, 20, 30 or 50), ``--fresh`` for 100 fresh points to test on,
+``--docs``, which puts what was printed into ``docs/studio.md``.
 """
 
 from __future__ import annotations
@@ -137,13 +138,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     from separatrix.studio import StudioModel
     from separatrix.studio.shapes import shape
     from separatrix.studio.share import to_fragment
-    from separatrix.studio.state import MODELS
+    from separatrix.studio.state import HELD_OUT, MODELS
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks studio", description=__doc__)
     names = [model["name"] for model in MODELS]
     parser.add_argument("--points", type=int, default=300)
     parser.add_argument("--moves", type=int, default=60)
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="MODEL")
+    parser.add_argument("--hold-out", type=int, choices=HELD_OUT, default=0)
+    parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--docs", action="store_true")
     given = parser.parse_args(argv)
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -156,7 +159,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("there is no chromium on this machine", file=sys.stderr)
         return 2
     begun = StudioModel().traits["state"]
-    state = {**begun, **shape("blobs", n=given.points, noise=1.6)}
+    test = {"hold_out": given.hold_out, "fresh": given.fresh, "seed": 0}
+    state = {**begun, **shape("blobs", n=given.points, noise=1.6), "test": test}
     lines: list[str] = []
 
     def say(line: str) -> None:
@@ -180,8 +184,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         version = browser.version
         browser.close()
     say("")
+    tested = "100 fresh ones to test on, " if given.fresh else ""
+    tested = f"{given.hold_out} % of them held out, " if given.hold_out else tested
     say(
-        f"{given.points} points, medians of {given.moves} moves; Chromium {version}, "
+        f"{given.points} points, {tested}medians of {given.moves} moves; Chromium {version}, "
         f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     )
     if given.docs:

@@ -295,7 +295,19 @@ _VALUES = st.recursive(
 @settings(max_examples=share(300), deadline=None)
 @given(
     kind=st.sampled_from(
-        ["ask", "frame", "shape", "columns", "prove", "score", "tour", "save", ""]
+        [
+            "ask",
+            "frame",
+            "jitter",
+            "strength",
+            "shape",
+            "columns",
+            "prove",
+            "score",
+            "tour",
+            "save",
+            "",
+        ]
     ),
     rest=st.dictionaries(
         st.sampled_from(["state", "step", "name", "n", "noise", "seed", "x", "y", "what", "at"]),

@@ -60,8 +60,8 @@ def python_of(fit: Fitted) -> str:
     if fit.state.fresh:
         lines += ["", *_points(fit, *fit.test_points())]
     if fit.state.fresh or len(fit.held):
-        rows = "[test]" if len(fit.held) else ""
-        predicted, true = f"model.predict(X{rows})", f"y{rows}"
+        tested = "[test]" if len(fit.held) else ""
+        predicted, true = f"model.predict(X{tested})", f"y{tested}"
         wrong = f"({predicted} - {true}) ** 2" if fit.regression else f"{predicted} != {true}"
         lines += [f'print("test error:", np.mean({wrong}))']
     return "\n".join(lines) + "\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +20,8 @@ MOST_DRAWS = 25
 """How many draws one message can ask for."""
 # Of random numbers, other than those that shapes and what is held out are drawn by.
 _STREAM = 2
+# Seconds for the draws of one message.
+_PATIENCE = 10.0
 # So many models are compared, and the oldest makes way.
 _MOST_MODELS = 6
 
@@ -64,9 +67,13 @@ class Trials:
         if self._data != data:
             self._data, self._runs = data, {}
         key = json.dumps([state.model, state.parameters, state.lift], sort_keys=True)
-        run = self._runs.pop(key, None) or _Run(_label(state))
-        for _ in range(draws):
+        run = self._runs.get(key) or _Run(_label(state))
+        start = time.perf_counter()
+        for k in range(draws):
+            if k and time.perf_counter() - start > _PATIENCE:
+                break
             fit = self._once(state, noise, run)
+        self._runs.pop(key, None)
         self._runs = dict([*self._runs.items(), (key, run)][-_MOST_MODELS:])
         rows = [
             {"label": one.label, "draws": len(one.errors), "mean": np.mean(one.errors),
@@ -74,9 +81,14 @@ class Trials:
             for one in self._runs.values()
         ]  # fmt: skip
         on = "test points" if fit.state.fresh or fit.state.hold_out else "points where they were"
+        times = None if fit.regression else run.missed
+        most = None
+        if times is not None and times.any():
+            most = {"point": int(times.argmax()), "times": int(times.max())}
         return fit, {
             "moved": fit.state.points,
-            "missed": None if fit.regression else run.missed,
+            "missed": times,
+            "most": most,
             "draws": len(run.errors),
             "on": on,
             "runs": rows,

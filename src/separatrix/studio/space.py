@@ -31,9 +31,10 @@ def lift_of(fit: Fitted) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``lift`` with ``height``, its name; ``x``, ``y`` and ``z``, the ranges; ``points``, of
-        shape (n, 4): place, height, class; ``across``, the places of the grid in a row; ``surface``
-        and ``sheet``, heights by rows; and a ``note``.
+        A ``note``, and ``lift`` with the name of the ``height``; the ranges ``x``, ``y`` and ``z``
+        that are drawn; ``points`` of shape (n, 4): place, height and class; the number ``across``
+        of places in a row of the grid; heights ``surface`` and ``sheet`` and the predicted class
+        ``side`` of its places, row by row; and the ``boundary``, lines in space.
     """
     state = fit.state
     low, high, bottom, top = state.view
@@ -65,17 +66,12 @@ def lift_of(fit: Fitted) -> dict[str, Any]:
             "z": z,
             "points": np.column_stack([places, at, state.codes[fit.rows]]),
             "across": _ACROSS,
-            "surface": _within(surface, z),
-            "sheet": None if sheet is None else _within(sheet, z),
+            "surface": surface,
+            "sheet": sheet,
             "side": fit.predicted(grid),
             "boundary": [line.tolist() for line in lines],
         },
     }
-
-
-def _within(heights: np.ndarray, z: tuple[float, float]) -> np.ndarray:
-    """What is out of the range is not drawn."""
-    return np.where((heights < z[0]) | (heights > z[1]), np.nan, heights)
 
 
 def _by_feature(

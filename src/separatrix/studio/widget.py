@@ -94,7 +94,7 @@ class Studio(anywidget.AnyWidget):
         super().__init__(**{**self._kernel.traits, "theme": theme})
         model = given.model if model is None else model
         if given.points is not None:
-            self._change(**given.points)
+            self._change(**given.points, source=None)
         if model is not None:
             self.model = model
         if options is not None:
@@ -125,7 +125,9 @@ class Studio(anywidget.AnyWidget):
 
     @points.setter
     def points(self, points: Any) -> None:
-        self._change(points=[[float(x), float(y), int(c)] for x, y, c in points])
+        # From no shape of which fresh points could be drawn.
+        made = [[float(x), float(y), int(c)] for x, y, c in points]
+        self._change(points=made, source=None)
 
     @property
     def X(self) -> np.ndarray:

@@ -146,9 +146,8 @@ export class Data {
 
   use({ points, names, view, source = null }) {
     const { store, view: at } = this.app;
-    const next = { points, names: { ...store.state.names, ...names }, source };
-    // Of data that come from no shape none can be drawn anew.
-    if (!source) next.test = { ...store.state.test, fresh: false };
+    const origin = source ? { source } : this.app.heldOut.fromNowhere;
+    const next = { points, names: { ...store.state.names, ...names }, ...origin };
     next.view = view ? { lock: store.state.view.lock, ...view } : at.fitted(points);
     store.change(next);
     this.app.voice.announce(`${points.length} points.`);

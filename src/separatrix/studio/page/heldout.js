@@ -37,6 +37,11 @@ export class HeldOut {
     this.app.store.change({ test: { ...this.test, ...patch } });
   }
 
+  // Points of no shape, of which none can be drawn anew.
+  get fromNowhere() {
+    return { source: null, test: { ...this.test, fresh: false } };
+  }
+
   choose(value) {
     this.change({ fresh: value === "fresh", hold_out: value === "fresh" ? 0 : Number(value) });
   }

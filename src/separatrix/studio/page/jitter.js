@@ -26,10 +26,10 @@ export class Jitter {
     this.measure();
   }
 
-  // Relative to what is seen: a hundredth of its height for each tenth of the slider.
+  // A standard deviation, relative to what is seen: a tenth of its height at the end of the slider.
   get amount() {
     const { y } = this.app.store.state.view;
-    return Number(((Number(this.noise.value) * (y[1] - y[0])) / 10).toPrecision(3));
+    return Number(((Number(this.noise.value) * (y[1] - y[0])) / 10).toPrecision(2));
   }
 
   measure() {
@@ -49,7 +49,7 @@ export class Jitter {
     const { app } = this;
     const reply = await app.request({ type: "jitter", state: app.sentState(), noise: this.amount, draws: this.isStill ? AT_ONCE : 1 });
     if (!reply || !app.answer || this.isStill) this.isOn = false;
-    if (reply) this.drawResult(reply);
+    if (reply && app.answer) this.drawResult(reply);
     if (!this.isOn) return this.rest();
     if (reply.moved.length === app.store.state.points.length) app.showAnswer({ ...app.answer, ...reply }, reply.moved);
     this.waiting = setTimeout(() => this.step(), PAUSE);
@@ -73,9 +73,10 @@ export class Jitter {
     fill(this.toggle, icon(picture), element("span", {}, label));
   }
 
-  drawResult({ runs, on, kind, test, worst }) {
-    const isShare = test?.kind !== "mean squared error" && kind !== "mean squared error" && worst !== null;
-    const value = (x) => (isShare ? `${written(100 * x)} %` : written(x));
+  drawResult({ runs, on, missed, draws, most }) {
+    const value = (x) => (missed ? `${written(100 * x)} %` : written(x));
+    // What is said of a point says how often it was missed, until the next answer.
+    this.app.answer = { ...this.app.answer, missed, draws };
     fill(
       this.result,
       element(
@@ -85,6 +86,7 @@ export class Jitter {
         element("thead", {}, element("tr", {}, ["Model", "draws", "mean", "worst"].map((name) => element("th", { scope: "col" }, name)))),
         element("tbody", {}, runs.map((run) => element("tr", {}, element("th", { scope: "row" }, run.label), [run.draws, value(run.mean), value(run.worst)].map((text) => element("td", {}, String(text)))))),
       ),
+      most ? element("p", { class: "note" }, `Point ${most.point + 1} was missed most often: in ${most.times} of ${draws} draws.`) : null,
     );
   }
 }

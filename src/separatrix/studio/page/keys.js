@@ -48,6 +48,7 @@ const DRAWN = [
   ["shading", "the side of each class, stronger where the model is more certain"],
   ["arrow θ", "the weights, perpendicular to the boundary where both axes have the same scale"],
   ["×", "a mistake: a point on the wrong side"],
+  ["hollow mark", "a point to test on: the model is not fitted to it"],
   ["ring", "a support vector; dashed: its α is at its limit C"],
   ["red ring", "the point that this step visits"],
   ["dotted line", "slack: how far a point is short of its margin line"],

@@ -5,6 +5,18 @@ import { markPath } from "./marks.js";
 
 const MOST_POINTS = 300;
 
+// The part of a polygon whose heights are in a range.
+function within(corners, [low, high]) {
+  const cut = (kept, end, sign) =>
+    kept.flatMap((p, k) => {
+      const q = kept[(k + 1) % kept.length];
+      const [a, b] = [sign * (p[2] - end), sign * (q[2] - end)];
+      const crossing = a > 0 !== b > 0 ? [p.map((value, axis) => value + (a / (a - b)) * (q[axis] - value))] : [];
+      return a > 0 ? [p, ...crossing] : crossing;
+    });
+  return cut(cut(corners, low, 1), high, -1);
+}
+
 export class Features {
   constructor(app) {
     this.app = app;
@@ -99,7 +111,9 @@ export class Lift {
     }
     for (const line of boundary) {
       for (let k = 1; k < line.length; k += 4) {
-        const corners = line.slice(k - 1, k + 4).map(place);
+        const piece = line.slice(k - 1, k + 4);
+        if (piece.some(([, , pz]) => pz < z[0] || pz > z[1])) continue;
+        const corners = piece.map(place);
         parts.push([corners[0][2] - 0.03, shape("path", { class: "level", d: path(corners) })]);
       }
     }
@@ -129,16 +143,16 @@ export class Lift {
   quads(which, place, path) {
     const heights = this.data[which];
     if (!heights) return [];
-    const { x, y, across, side } = this.data;
+    const { x, y, z, across, side } = this.data;
     const at = (range, k) => range[0] + ((range[1] - range[0]) * k) / (across - 1);
-    const corner = (i, j) => place([at(x, j), at(y, i), heights[i * across + j]]);
+    const corner = ([i, j]) => [at(x, j), at(y, i), heights[i * across + j]];
     const found = [];
     for (let i = 0; i < across - 1; i += 1) {
       for (let j = 0; j < across - 1; j += 1) {
         const nodes = [[i, j], [i, j + 1], [i + 1, j + 1], [i + 1, j]];
-        if (nodes.some(([a, b]) => heights[a * across + b] === null)) continue;
-        const corners = nodes.map(([a, b]) => corner(a, b));
-        const depth = corners.reduce((sum, [, , d]) => sum + d, 0) / 4;
+        const corners = within(nodes.map(corner), z).map(place);
+        if (!corners.length) continue;
+        const depth = corners.reduce((sum, [, , d]) => sum + d, 0) / corners.length;
         const kind = which === "sheet" ? "sheet" : `surface class-${side[i * across + j]}`;
         found.push([depth, shape("path", { class: kind, d: `${path(corners)}Z` })]);
       }

@@ -35,7 +35,7 @@ export function describePoint(state, shown, i) {
     const { rows = [], missed = [] } = shown.answer.test ?? {};
     if (rows.includes(i)) parts.push("held out");
     if (known.mistake?.[i] || missed[rows.indexOf(i)]) parts.push("a mistake");
-    if (shown.moved && shown.answer.missed) parts.push(`missed in ${shown.answer.missed[i]} of ${shown.answer.draws} draws`);
+    if (shown.answer.missed?.length === state.points.length) parts.push(`missed in ${shown.answer.missed[i]} of ${shown.answer.draws} draws`);
   }
   return parts.join(" · ");
 }

@@ -60,7 +60,7 @@ export function fromFragment(fragment) {
     if (![...p, sx, sy].every(isNumber)) return null;
     const points = [];
     for (let i = 0; i < p.length; i += 3) points.push([p[i] / sx, p[i + 1] / sy, p[i + 2]]);
-    const state = { ...rest, version: 1, points };
+    const state = { source: null, ...rest, version: 1, points };
     return isDrawable(state) ? state : null;
   } catch {
     return null;

@@ -21,7 +21,7 @@ export class Toolbar {
       "aria-pressed": false,
       onclick: () => app.store.change({ view: { ...app.view.state, lock: !app.store.state.view.lock } }),
     });
-    this.clear = button("Erase all points", { picture: "trash", onclick: () => app.store.change({ points: [] }) });
+    this.clear = button("Erase all points", { picture: "trash", onclick: () => app.store.change({ points: [], ...app.heldOut.fromNowhere }) });
     this.node = element(
       "div",
       { class: "toolbar", id, role: "group", "aria-label": "Tools of the canvas" },
