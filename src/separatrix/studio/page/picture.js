@@ -1,6 +1,7 @@
 // The picture: layers of one SVG over one canvas, drawn at most once a frame.
 import { element, fill, setAttributes, shape } from "./dom.js";
 import { drawAxes } from "./view.js";
+import { crowds } from "./points.js";
 import { Field, classColours } from "./field.js";
 import { drawLines, drawWitness } from "./lines.js";
 
@@ -55,7 +56,7 @@ export class Picture {
   draw() {
     const { view, store, shown, points } = this.app;
     const { state } = store;
-    drawAxes(this.layers.axes, view, state.names);
+    drawAxes(this.layers.axes, view, state.names, Math.max(...crowds(state).map(({ own }) => own)));
     // Between a point more and its answer, what was said of the points is of others.
     const isOfThese = (shown.answer?.points?.mistake?.length ?? state.points.length) === state.points.length;
     const known = isOfThese ? shown : { ...shown, answer: { ...shown.answer, points: {} } };

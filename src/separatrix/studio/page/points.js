@@ -37,12 +37,20 @@ export function describePoint(state, shown, i) {
   return parts.join(" · ");
 }
 
-// Points may lie on one another: only the last is seen.
-export function othersThere({ points }, i) {
-  const point = points[i];
-  const n = point ? points.filter(([x, y], k) => k !== i && x === point[0] && y === point[1]).length : 0;
-  return n ? ` · ${n} more at this place` : "";
+// Points may lie on one another: of each, how many are at its place, and how many of its class.
+export function crowds({ points, model }) {
+  const counts = new Map();
+  const keys = points.map(([x, y, c]) => [`${x} ${y}`, `${x} ${y} ${model === "regression" ? 0 : c}`]);
+  for (const key of keys.flat()) counts.set(key, (counts.get(key) ?? 0) + 1);
+  return keys.map(([place, own]) => ({ all: counts.get(place), own: counts.get(own) }));
 }
+
+export function othersThere({ all }) {
+  return all > 1 ? ` · ${all - 1} more at this place` : "";
+}
+
+// The area of a mark is as many times larger as there are points; a hundred would hide all else.
+const LARGEST = 5;
 
 export class Points {
   constructor(app, group) {
@@ -79,7 +87,8 @@ export class Points {
     const { points, model, show } = store.state;
     const known = shown.answer?.points;
     const knows = known?.mistake?.length === points.length ? known : null;
-    const r = markRadius(points.length) * view.unit;
+    const plain = markRadius(points.length) * view.unit;
+    const there = crowds(store.state);
     const visited = shown.visit ?? -1;
     const had = this.focused;
     if (had >= points.length) this.leave();
@@ -104,14 +113,16 @@ export class Points {
         const mistaken = Boolean(knows?.mistake?.[i]);
         if (mistaken) classes.push("mistaken");
         if (i === visited) classes.push("visited");
+        if (there[i].all > there[i].own) classes.push("shared");
         setAttributes(node, {
           class: classes.join(" "),
           transform: `translate(${px.toFixed(2)} ${py.toFixed(2)})`,
-          "aria-label": describePoint(store.state, shown, i),
+          "aria-label": describePoint(store.state, shown, i) + othersThere(there[i]),
           "data-index": i,
           visibility: isSeen ? null : "hidden",
         });
         const form = model === "regression" ? 0 : c;
+        const r = plain * Math.min(Math.sqrt(there[i].own), LARGEST);
         const drawn = `${form} ${r}`;
         if (node.drawn !== drawn) {
           node.drawn = drawn;
