@@ -87,10 +87,11 @@ export class Tours {
     this.reveal();
   }
 
-  // Right below a picture that stays in sight, so that the controls are seen, too.
+  // In one column right below the picture, which stays in sight; otherwise it stands beside the controls.
   reveal() {
-    const below = getComputedStyle(this.app.picture.node).position === "sticky";
-    this.node.scrollIntoView({ block: below ? "start" : "nearest" });
+    const { node } = this.app.picture;
+    if (getComputedStyle(node).position === "sticky") this.node.scrollIntoView({ block: "start" });
+    else node.scrollIntoView({ block: "nearest" });
   }
 
   // With the first answer, what stands above the tour has its height.
