@@ -39,10 +39,19 @@ export function describePoint(state, shown, i) {
 
 // Points may lie on one another: of each, how many are at its place, and how many of its class.
 export function crowds({ points, model }) {
-  const counts = new Map();
-  const keys = points.map(([x, y, c]) => [`${x} ${y}`, `${x} ${y} ${model === "regression" ? 0 : c}`]);
-  for (const key of keys.flat()) counts.set(key, (counts.get(key) ?? 0) + 1);
-  return keys.map(([place, own]) => ({ all: counts.get(place), own: counts.get(own) }));
+  const columns = new Map();
+  const classOf = (point) => (model === "regression" ? 0 : point[2]);
+  const places = points.map((point) => {
+    const [x, y] = point;
+    if (!columns.has(x)) columns.set(x, new Map());
+    const column = columns.get(x);
+    if (!column.has(y)) column.set(y, { all: 0, own: [0, 0, 0, 0] });
+    const place = column.get(y);
+    place.all += 1;
+    place.own[classOf(point)] += 1;
+    return place;
+  });
+  return points.map((point, i) => ({ all: places[i].all, own: places[i].own[classOf(point)] }));
 }
 
 export function othersThere({ all }) {
