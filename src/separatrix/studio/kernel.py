@@ -14,6 +14,7 @@ import numpy as np
 
 from separatrix.messages import counted
 from separatrix.objectives.penalties import strength_of
+from separatrix.studio.axes import Pairs
 from separatrix.studio.code import command_of, python_of
 from separatrix.studio.errors import ErrorCurves
 from separatrix.studio.fitting import LOADED, Fitted, fitted
@@ -101,6 +102,7 @@ class StudioModel:
         shown = dict(zip(given, _shortened(list(given)), strict=True))
         self._table = {shown[name]: column for name, column in given.items()}
         self._labels = None if labels is None else np.asarray(labels).astype(str)
+        self._pairs: Pairs | None = None
         # By the number of the question: a notebook's kernel answers several pages.
         self._fits: dict[int, tuple[Fitted, Any]] = {}
         self._curves, self._trials = ErrorCurves(), Trials()
@@ -261,20 +263,22 @@ class StudioModel:
     def _of_table(self, message: dict[str, Any]) -> dict[str, Any]:
         return {"type": "points", **self._columns(message.get("x"), message.get("y"))}
 
+    def _known(self, name: Any) -> str:
+        if name not in list(self._table):
+            raise StateError(f"There is no column {named(name)}.")
+        return str(name)
+
     def _columns(self, x: Any, y: Any) -> dict[str, Any]:
-        for name in (x, y):
-            if name not in list(self._table):
-                raise StateError(f"There is no column {named(name)}.")
+        for name in map(self._known, (x, y)):
             far = _far_in(self._table[name])
             if far is not None:
                 raise StateError(
-                    f"The column {str(name)[:40]!r} has {far:.4g}, which is beyond a billion: "
+                    f"The column {name[:40]!r} has {far:.4g}, which is beyond a billion: "
                     "choose another column, or divide this one."
                 )
         places = np.stack([self._table[x], self._table[y]], axis=1)
         labels = np.full(len(places), "all") if self._labels is None else self._labels
-        classes, counts = np.unique(labels, return_counts=True)
-        classes = np.sort(classes[np.argsort(-counts, kind="stable")][:4])
+        classes = _most_frequent(labels)
         there = np.isfinite(places).all(axis=1) & np.isin(labels, classes)
         chosen = np.flatnonzero(there)
         complete = int(np.isfinite(places).all(axis=1).sum())
@@ -289,6 +293,18 @@ class StudioModel:
         names = classes.tolist() if len(classes) > 1 else [*classes.tolist(), "other"]
         called = {"x": x, "y": y, "classes": _shortened(names)}
         return {**framed(places[chosen], codes, called), "source": None, "note": note}
+
+    def _axes(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Two columns that separate the classes better than those that are shown, if there are."""
+        x, y = (self._known(message.get(axis)) for axis in ("x", "y"))
+        if self._labels is None:
+            return {"type": "axes", "sentence": None, "axes": None}
+        if self._pairs is None:
+            there = np.isin(self._labels, _most_frequent(self._labels))
+            near = {k: v[there] for k, v in self._table.items() if _far_in(v) is None}
+            self._pairs = Pairs(near, self._labels[there])
+        better = self._pairs.sentence(x, y)
+        return {"type": "axes", "sentence": better, "axes": better and list(self._pairs.best or ())}
 
     def _prove(self, message: dict[str, Any]) -> dict[str, Any]:
         return proof_of(parse(message.get("state")), message.get("what", ""))
@@ -357,6 +373,7 @@ _ANSWERS = {
     "strength": StudioModel._strength,
     "shape": StudioModel._shape,
     "columns": StudioModel._of_table,
+    "axes": StudioModel._axes,
     "prove": StudioModel._prove,
     "score": StudioModel._score,
     "tour": StudioModel._tour,
@@ -401,6 +418,13 @@ def _far_in(column: np.ndarray) -> float | None:
     return float(farthest) if abs(farthest) > FAR else None
 
 
+def _most_frequent(labels: np.ndarray) -> np.ndarray:
+    """The classes that are shown, sorted: the four with the most rows."""
+    classes, counts = np.unique(labels, return_counts=True)
+    most: np.ndarray = np.sort(classes[np.argsort(-counts, kind="stable")][:4])
+    return most
+
+
 def _note(rows: int, shown: int, incomplete: int, rarer: int) -> str | None:
     """How many rows of a table are in the picture; None where all are."""
     if shown == rows:
@@ -413,12 +437,15 @@ def _note(rows: int, shown: int, incomplete: int, rarer: int) -> str | None:
 
 
 def _overlap(fit: Fitted, mistake: list[Any]) -> str | None:
-    """How many points there are, and at how many places; None where no point hides another."""
+    """How many points there are, and at how many places; None where each has a place of its own."""
     points = fit.state.points
     places = len(np.unique(points, axis=0))
     if places == len(points):
         return None
-    hidden = f"The {len(points):,} points lie at {counted(places, 'place')}, so some hide others"
+    hidden = (
+        f"The {len(points):,} points lie at {counted(places, 'place')}, "
+        "each drawn larger the more lie there"
+    )
     wrong = np.array([bool(one) for one in mistake])
     if wrong.sum() > 1:
         where = counted(len(np.unique(points[wrong], axis=0)), "place")
@@ -453,11 +480,13 @@ def load(wanted: Callable[[], bool] = lambda: True) -> None:
     """
     studio = StudioModel()
     state = studio.traits["state"]
-    # Where the classes overlap, proofs take other ways.
-    (x, y, code), *_ = state["points"]
-    mixed = {**state, "points": [*state["points"], [x, y, 1 - code]]}
+    # Where the classes overlap, proofs take other ways, and where a point is in both yet others.
+    moons = shape("moons", n=20)["points"]
+    (x, y, code), *_ = moons
+    mixed = {**state, "points": moons}
+    twice = {**state, "points": [*moons, [x, y, 1 - code]]}
     messages = [{"type": "ask", "state": {**state, "model": model}} for model in PANELS]
-    for one in (state, mixed):
+    for one in (state, mixed, twice):
         messages += [{"type": "prove", "what": what, "state": one} for what in PROOFS]
     for message in messages:
         if not wanted():

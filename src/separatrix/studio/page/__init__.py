@@ -10,7 +10,7 @@ __all__ = ["ORDER", "joined", "style"]
 _SCRIPTS = (
     "dom numbers store share host trait kernel voice view field marks points score pointer lines "
     "picture names toolbar chart lift panels time strength controls data heldout jitter proof out "
-    "tours keys bar studio"
+    "tours keys bar layout studio"
 )
 ORDER = tuple(_SCRIPTS.split())
 """The scripts, each after those that it imports."""

@@ -47,6 +47,7 @@ const DRAWN = [
   ["line", "the boundary; dashed: the margin lines, or the targets of least squares"],
   ["shading", "the side of each class, stronger where the model is more certain"],
   ["arrow θ", "the weights, perpendicular to the boundary where both axes have the same scale"],
+  ["larger mark", "several points at one place; its area grows with their number"],
   ["×", "a mistake: a point on the wrong side"],
   ["hollow mark", "a point to test on: the model is not fitted to it"],
   ["ring", "a support vector; dashed: its α is at its limit C"],

@@ -1,6 +1,7 @@
 // The picture: layers of one SVG over one canvas, drawn at most once a frame.
 import { element, fill, setAttributes, shape } from "./dom.js";
 import { drawAxes } from "./view.js";
+import { crowds, heldOutIn } from "./points.js";
 import { Field, classColours } from "./field.js";
 import { drawLines, drawWitness } from "./lines.js";
 
@@ -55,7 +56,9 @@ export class Picture {
   draw() {
     const { view, store, shown, points } = this.app;
     const state = shown.moved ? { ...store.state, points: store.state.points.map(([, , c], i) => [...shown.moved[i], c]) } : store.state;
-    drawAxes(this.layers.axes, view, state.names);
+    const held = heldOutIn(state, shown);
+    const there = crowds(state, held);
+    drawAxes(this.layers.axes, view, state.names, Math.max(...there.map(({ own }) => own)));
     // Between a point more and its answer, what was said of the points is of others.
     const isOfThese = (shown.answer?.points?.mistake?.length ?? state.points.length) === state.points.length;
     const known = isOfThese ? shown : { ...shown, answer: { ...shown.answer, points: {} } };
@@ -63,7 +66,7 @@ export class Picture {
     drawLines(this.layers.lines, view, state, known);
     this.drawWitness();
     this.app.heldOut.drawFresh(this.layers.tests);
-    points.draw();
+    points.draw(there, held);
     this.canvas.hidden = !state.show.field;
     this.field.draw(view);
   }

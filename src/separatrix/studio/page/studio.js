@@ -1,5 +1,5 @@
 // The studio: one face for a notebook's widget, the served page and the exported page.
-import { button, element, fill } from "./dom.js";
+import { element, fill } from "./dom.js";
 import { isSame } from "./numbers.js";
 import { EMPTY_STATE, Store } from "./store.js";
 import { fromFragment } from "./share.js";
@@ -7,7 +7,7 @@ import { Trait } from "./trait.js";
 import { Kernel } from "./kernel.js";
 import { Voice } from "./voice.js";
 import { View } from "./view.js";
-import { Points, describePoint, othersThere } from "./points.js";
+import { Points, crowds, describePoint, heldOutIn, othersThere } from "./points.js";
 import { Pointer } from "./pointer.js";
 import { Score, countedFacts, distortedFact } from "./score.js";
 import { Picture } from "./picture.js";
@@ -24,6 +24,7 @@ import { Out } from "./out.js";
 import { Tours } from "./tours.js";
 import { Bar } from "./bar.js";
 import { helpDialog, listenToKeys } from "./keys.js";
+import { layOut } from "./layout.js";
 
 const SETTLE = 250;
 const NOTHING = { answer: null, theta: null, isLast: true, step: 0 };
@@ -79,24 +80,7 @@ export class App {
     this.tours = new Tours(this);
     this.help = helpDialog(this);
     this.bar = new Bar(this);
-    // Of many points, Tab would have to walk through all.
-    const past = button("Skip the points and go to the model", { kind: "skip", onclick: () => this.controls.chooser.focus() });
-    const stage = [this.toolbar.node, past, this.picture.node, this.heldOut.errors, this.time.node, this.voice.nodes];
-    const region = (label) => ({ class: "side", role: "region", "aria-label": label });
-    fill(
-      this.root,
-      this.bar.node,
-      element(
-        "div",
-        { class: "columns" },
-        element(this.isWidget ? "div" : "main", { class: "stage" }, stage),
-        this.tours.node,
-        element("div", region("Model and second picture"), this.controls.node, this.panels.node),
-        element("div", region("Proof, data and code"), this.isReplay ? null : this.heldOut.node, this.proof.node, this.data?.node, this.out.node),
-      ),
-      this.help,
-      this.tours.dialog,
-    );
+    fill(this.root, layOut(this));
     fill(el, this.root);
     this.surface.dataset.tool = this.tool;
     this.time.node.hidden = true;
@@ -210,6 +194,7 @@ export class App {
       const { points, names, parameters } = answer.state;
       this.store.change({ points, names, parameters }, { keep: false });
     }
+    this.tours.renew();
     if (!newest) return;
     this.drawCards();
     this.controls.strength.draw();
@@ -324,6 +309,10 @@ export class App {
     this.store.change({ view: this.view.fitted(this.store.state.points) });
   }
 
+  equalise(lock) {
+    this.store.change({ view: { ...(lock ? this.view.state : this.view.fitted(this.store.state.points)), lock } });
+  }
+
   // The point that a hand or the focus is at, and the same point in the second picture.
   point(i) {
     this.pointed = i;
@@ -334,7 +323,7 @@ export class App {
 
   describe() {
     const { state } = this.store;
-    const said = this.pointed >= 0 ? describePoint(state, this.shown, this.pointed) + othersThere(state, this.pointed) : "";
+    const said = this.pointed >= 0 ? describePoint(state, this.shown, this.pointed) + othersThere(crowds(state, heldOutIn(state, this.shown))[this.pointed] ?? {}) : "";
     this.voice.say(said || [countedFacts(this.shown, this.answeredModel), distortedFact(this)].filter(Boolean).join(" · "));
   }
 }
