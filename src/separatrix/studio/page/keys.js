@@ -15,6 +15,8 @@ export function shortcuts(app) {
     { keys: ["p"], says: "play or pause the steps", run: () => app.time.toggle() },
     { keys: ["."], says: "one step forward", run: () => app.time.walk(1) },
     { keys: [","], says: "one step back", run: () => app.time.walk(-1) },
+    { keys: [">"], says: "next correction of a perceptron", run: () => app.time.correct(1) },
+    { keys: ["<"], says: "previous correction", run: () => app.time.correct(-1) },
     { keys: ["["], says: "first step", run: () => app.time.show(0) },
     { keys: ["]"], says: "last step", run: () => app.time.show(app.time.count - 1) },
     { keys: ["Escape"], says: "return to the canvas", run: () => app.surface.focus() },
