@@ -15,6 +15,7 @@ from separatrix.messages import counted
 from separatrix.studio.code import command_of, python_of
 from separatrix.studio.fitting import LOADED, Fitted, fitted
 from separatrix.studio.lessons import LESSONS, lesson_of
+from separatrix.studio.own_line import line_of
 from separatrix.studio.panels import panel_of
 from separatrix.studio.pictures import numbers, picture_of
 from separatrix.studio.proof import LOADED as PROVED
@@ -97,7 +98,7 @@ class StudioModel:
         # By the number of the question: a notebook's kernel answers several pages.
         self._fits: dict[int, tuple[Fitted, Any]] = {}
         self._last: Fitted | None = None
-        self._last_state: Any = None
+        self._last_of: Any = None
         names = list(self._table)
         if axes is None and len(names) > 1:
             # The first two that a picture can hold.
@@ -129,6 +130,7 @@ class StudioModel:
                 **begun,
                 "model": "logistic",
                 "parameters": {},
+                "line": None,
                 "panel": "objective",
                 "show": dict.fromkeys(
                     ("field", "margin", "slack", "support", "ellipses", "residuals", "theta"), True
@@ -196,7 +198,7 @@ class StudioModel:
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
         start = time.perf_counter()
         fit = fitted(parse(message.get("state")))
-        self._last, self._last_state = fit, copy.deepcopy(message["state"])
+        self._last, self._last_of = fit, _fitted_part(message["state"])
         steps, picture = steps_of(fit), picture_of(fit)
         seq = _seq_of(message)
         self._fits.pop(seq, None)
@@ -268,11 +270,7 @@ class StudioModel:
         if not isinstance(at, list) or len(at) != 2:
             raise StateError("A score needs a place [x, y].")
         at = [number_of(value, "a place", -1e12, 1e12) for value in at]
-        fit = self._last
-        if "state" in message and message["state"] != self._last_state:
-            fit = fitted(parse(message["state"]))
-        if fit is None:
-            raise StateError("Nothing has been fitted yet.")
+        fit = self._fit_of(message)
         if fit.regression:
             value = float(fit.model.predict(np.array([[at[0]]]))[0])
             return {"type": "score", "score": value, "sentence": f"the curve is at {value:.4g}"}
@@ -294,6 +292,19 @@ class StudioModel:
             "class": code,
             "sentence": sentence,
         }
+
+    def _line(self, message: dict[str, Any]) -> dict[str, Any]:
+        fit, state = self._fit_of(message), parse(message.get("state"))
+        return {"type": "line", **line_of(fit, state.line, state.view)}
+
+    def _fit_of(self, message: dict[str, Any]) -> Fitted:
+        """The last fit, unless a message has a state that is fitted otherwise."""
+        state = message.get("state")
+        if state is not None and (self._last is None or _fitted_part(state) != self._last_of):
+            return fitted(parse(state))
+        if self._last is None:
+            raise StateError("Nothing has been fitted yet.")
+        return self._last
 
     def _tour(self, message: dict[str, Any]) -> dict[str, Any]:
         name, state = message.get("name", ""), dict(self.traits["state"])
@@ -327,9 +338,18 @@ _ANSWERS = {
     "columns": StudioModel._of_table,
     "prove": StudioModel._prove,
     "score": StudioModel._score,
+    "line": StudioModel._line,
     "tour": StudioModel._tour,
     "save": StudioModel._save,
 }
+
+
+def _fitted_part(state: Any) -> Any:
+    """What a fit depends on, of a state; a copy."""
+    if not isinstance(state, dict):
+        return state
+    shown = ("view", "show", "panel", "line")
+    return copy.deepcopy({name: value for name, value in state.items() if name not in shown})
 
 
 def _seq_of(message: Any) -> int:

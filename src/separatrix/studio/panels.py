@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from separatrix import PolynomialRegression
-from separatrix.data.design import as_design
-from separatrix.data.labels import encode_as
 from separatrix.geometry import perceptron_bound
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
 from separatrix.messages import counted
 from separatrix.plots.zero_set import Field
 from separatrix.schedules import schedule_of
-from separatrix.studio.fitting import Fitted
+from separatrix.studio.fitting import Fitted, objective_at
 from separatrix.studio.state import PANELS
 
 __all__ = ["panel_of"]
@@ -138,8 +136,7 @@ def _weights(fit: Fitted, steps: Any, points: Any) -> Any:
 
 def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[str, Any]]]:
     """Level sets of what the model says that it minimises, around the answer, and their extent."""
-    labels = encode_as(fit.model.classes_, fit.y, len(fit.y))
-    _, problem, *_ = fit.model._claims(as_design(fit.X), labels)[0]
+    measure = objective_at(fit)
     answer, intercept = theta[-1:, :2], np.asarray(theta[-1, 2])
     reach = 1.15 * max(float(np.max(np.abs(theta[:, :2] - answer))), 1e-6)
     extent = [
@@ -149,8 +146,7 @@ def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[st
     ]
 
     def objective(points: np.ndarray) -> np.ndarray:
-        thetas = (problem.to_internal(problem.join(weights, intercept)) for weights in points)
-        return np.nan_to_num([problem.value(one) for one in thetas], nan=np.inf)
+        return np.nan_to_num([measure(weights, intercept) for weights in points], nan=np.inf)
 
     field = Field(objective, extent, cells=_GRID - 1, halvings=0, steps=0)
     least, most = float(field.values.min()), float(field.values.max())

@@ -10,7 +10,7 @@ import numpy as np
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.zero_set import Field, level_sets
-from separatrix.studio.fitting import Fitted
+from separatrix.studio.fitting import Fitted, spread
 from separatrix.studio.multipliers import multipliers_of
 
 __all__ = ["numbers", "picture_of"]
@@ -103,14 +103,6 @@ def picture_of(fit: Fitted) -> dict[str, Any]:
     }
 
 
-def _spread(fit: Fitted, values: np.ndarray) -> list[Any]:
-    """Spread values over all points of the state; None for those that were not fitted."""
-    whole: list[Any] = [None] * len(fit.state.points)
-    for row, value in zip(fit.rows.tolist(), values.tolist(), strict=True):
-        whole[row] = value
-    return whole
-
-
 def points_of(fit: Fitted) -> dict[str, Any]:
     """Margin, slack, multiplier and mistake of each point."""
     empty = dict.fromkeys(("margin", "slack", "alpha", "kind", "mistake", "residual"))
@@ -119,18 +111,18 @@ def points_of(fit: Fitted) -> dict[str, Any]:
         return {**empty, "residual": residual.tolist(), "mistake": [False] * len(fit.y)}
     scores = fit.scores(fit.X)
     if fit.several:
-        points = {**empty, "mistake": _spread(fit, fit.predicted(fit.X) != fit.y)}
+        points = {**empty, "mistake": spread(fit, fit.predicted(fit.X) != fit.y)}
         return {**points, **_multipliers(fit)} if fit.state.model == "kernel_svm" else points
     margin = fit.y * scores
     points = {
         **empty,
-        "margin": _spread(fit, margin),
-        **{name: _spread(fit, values) for name, values in multipliers_of(fit, margin).items()},
+        "margin": spread(fit, margin),
+        **{name: spread(fit, values) for name, values in multipliers_of(fit, margin).items()},
         # A point on the plane is predicted to be of the second class.
-        "mistake": _spread(fit, np.where(fit.y > 0, scores < 0.0, scores >= 0.0)),
+        "mistake": spread(fit, np.where(fit.y > 0, scores < 0.0, scores >= 0.0)),
     }
     if fit.state.model in ("linear_svm", "kernel_svm", "sgd"):
-        points["slack"] = _spread(fit, np.maximum(0.0, 1.0 - margin))
+        points["slack"] = spread(fit, np.maximum(0.0, 1.0 - margin))
     return {**points, **_multipliers(fit)} if fit.state.model == "kernel_svm" else points
 
 
@@ -141,7 +133,7 @@ def _multipliers(fit: Fitted) -> dict[str, Any]:
     most = float(fit.state.parameters["C"])
     kinds = np.where(alpha >= most * (1.0 - 1e-6), "bound", "free")
     kinds[alpha <= _NONE * max(float(alpha.max(initial=0.0)), 1e-300)] = "none"
-    return {"alpha": _spread(fit, alpha), "kind": _spread(fit, kinds)}
+    return {"alpha": spread(fit, alpha), "kind": spread(fit, kinds)}
 
 
 def width_of(fit: Fitted) -> float | None:

@@ -180,6 +180,8 @@ class State:
     model, panel : str
     parameters : dict
         All of those of the model.
+    line : tuple of float or None
+        A line of one's own, w1 x + w2 y + b = 0.
     """
 
     points: np.ndarray
@@ -190,6 +192,7 @@ class State:
     model: str
     panel: str
     parameters: dict[str, Any]
+    line: tuple[float, float, float] | None = None
 
 
 def parse(given: Any) -> State:
@@ -223,7 +226,17 @@ def parse(given: Any) -> State:
         model=model,
         panel=panel if isinstance(panel, str) else "none",
         parameters=_parameters(model, _mapping(state.get("parameters", {}), "parameters")),
+        line=_line(state.get("line")),
     )
+
+
+def _line(given: Any) -> tuple[float, float, float] | None:
+    if given is None:
+        return None
+    numbers = [number_of(number, "a line") for number in _list(given, "a line")]
+    if len(numbers) != 3 or not any(numbers[:2]):
+        raise StateError("A line must have three numbers, of which the first two are not both 0.")
+    return numbers[0], numbers[1], numbers[2]
 
 
 def _mapping(given: Any, what: str) -> Mapping[str, Any]:

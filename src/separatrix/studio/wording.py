@@ -18,7 +18,13 @@ _NEAR = 1e-8
 # The digits of an objective and of its bound that are tried, until both agree.
 _DIGITS = (6, 5, 4, 3)
 # A formula of the library in the signs of a printed page.
-_SIGNS = {"minimise ": "", "1/2 ": "\u00bd ", "|^2": "|\u00b2", " * ": " \u00b7 ", "sum ": "\u03a3 "}
+_SIGNS = {
+    "minimise ": "",
+    "1/2 ": "\u00bd ",
+    "|^2": "|\u00b2",
+    " * ": " \u00b7 ",
+    "sum ": "\u03a3 ",
+}
 
 
 class _Page(Wording):

@@ -23,7 +23,7 @@ export function pictureSvg(app) {
   from.forEach((node, i) => {
     const style = getComputedStyle(node);
     for (const name of INKED) to[i].setAttribute(name, style.getPropertyValue(name));
-    for (const name of ["class", "tabindex", "role", "aria-label", "aria-roledescription", "data-index"]) to[i].removeAttribute(name);
+    for (const name of ["class", "tabindex", "role", "aria-label", "aria-roledescription", "aria-valuenow", "aria-valuetext", "data-index", "data-part"]) to[i].removeAttribute(name);
   });
   for (const node of copy.querySelectorAll("[visibility=hidden]")) node.remove();
   for (const name of ["class", "tabindex", "aria-label", "aria-roledescription", "data-tool"]) copy.removeAttribute(name);

@@ -13,7 +13,7 @@ export class Picture {
     this.app = app;
     this.canvas = element("canvas", { class: "field", "aria-hidden": "true" });
     // An svg cuts what is drawn in it at its edges, as the frame should.
-    this.layers = Object.fromEntries(["axes", "lines", "witness", "points", "cross"].map((name) => [name, shape(CUT.includes(name) ? "svg" : "g", { class: `layer ${name}` })]));
+    this.layers = Object.fromEntries(["axes", "lines", "witness", "points", "own", "cross"].map((name) => [name, shape(CUT.includes(name) ? "svg" : "g", { class: `layer ${name}` })]));
     this.surface = shape(
       "svg",
       { class: "surface", tabindex: "0", role: "application", "aria-roledescription": "canvas of points", "aria-label": INTRODUCTION },
@@ -26,7 +26,8 @@ export class Picture {
 
   // True where the picture has a size: a hidden cell of a notebook has none.
   resize() {
-    const { width, height } = this.node.getBoundingClientRect();
+    // Without the border of its node, so that a pixel here is one of the screen.
+    const { width, height } = this.surface.getBoundingClientRect();
     if (!width) return false;
     this.app.view.resize(width, height, parseFloat(getComputedStyle(this.node).fontSize) / 16);
     this.surface.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -63,6 +64,7 @@ export class Picture {
     drawLines(this.layers.lines, view, state, known);
     this.drawWitness();
     points.draw();
+    this.app.own.draw(view);
     this.canvas.hidden = !state.show.field;
     this.field.draw(view);
   }

@@ -12,6 +12,7 @@ export const EMPTY_STATE = {
   parameters: {},
   panel: "none",
   show: { field: true, margin: true, slack: true, support: true, ellipses: true, residuals: true, theta: true },
+  line: null,
 };
 
 export class Store {

@@ -10,11 +10,11 @@ import { Points, describePoint, othersThere } from "./points.js";
 import { Pointer } from "./pointer.js";
 import { Score, countedFacts, distortedFact } from "./score.js";
 import { Picture } from "./picture.js";
-import { withClass, withoutClass } from "./names.js";
 import { Toolbar } from "./toolbar.js";
 import { Panels } from "./panels.js";
 import { Time } from "./time.js";
 import { Controls } from "./controls.js";
+import { OwnLine } from "./ownline.js";
 import { Data } from "./data.js";
 import { Proof } from "./proof.js";
 import { Out } from "./out.js";
@@ -66,6 +66,7 @@ export class App {
     this.panels = new Panels(this);
     this.time = new Time(this);
     this.controls = new Controls(this);
+    this.own = new OwnLine(this);
     this.data = this.isReplay ? null : new Data(this);
     this.proof = new Proof(this);
     this.out = new Out(this);
@@ -74,7 +75,7 @@ export class App {
     this.bar = new Bar(this);
     // Of many points, Tab would have to walk through all.
     const past = button("Skip the points and go to the model", { kind: "skip", onclick: () => this.controls.chooser.focus() });
-    const stage = [this.toolbar.node, past, this.picture.node, this.time.node, this.voice.nodes];
+    const stage = [this.toolbar.node, past, this.picture.node, this.time.node, this.voice.nodes, this.own.node];
     const region = (label) => ({ class: "side", role: "region", "aria-label": label });
     fill(
       this.root,
@@ -233,6 +234,7 @@ export class App {
     this.panels.draw();
     this.proof.draw();
     this.out.draw();
+    this.own.ask();
   }
 
   // What was said of other points is not left standing.
@@ -262,13 +264,13 @@ export class App {
     const isLast = step >= time.count - 1;
     const frame = isLast ? null : this.frames.get(step);
     const { theta, visit } = answer.steps ?? {};
-    this.shown = {
+    this.shown = this.own.over({
       step,
       isLast: isLast || Boolean(frame?.lines),
       theta: isLast ? null : (frame?.theta ?? theta?.[step] ?? null),
       visit: isLast ? -1 : (visit?.[step] ?? -1),
       answer: frame ? { ...answer, field: null, ellipses: null, points: {}, ...frame } : answer,
-    };
+    });
     if (!isLast && !frame) this.kernel.frame(step);
     if (isLast || frame) {
       this.picture.takeField();
@@ -305,18 +307,6 @@ export class App {
     this.currentClass = c;
     this.toolbar.draw();
     this.voice.announce(`New points are of class ${this.store.state.names.classes[c]}.`);
-  }
-
-  addClass() {
-    this.store.change(withClass(this.store.state));
-    this.takeClass(this.store.state.names.classes.length - 1);
-  }
-
-  removeClass(c) {
-    const { points, names } = this.store.state;
-    const n = points.filter((point) => point[2] === c).length;
-    this.store.change(withoutClass(this.store.state, c));
-    this.voice.say(`Class ${names.classes[c]} and its ${n} points were removed; Undo restores them.`);
   }
 
   zoom(factor) {
