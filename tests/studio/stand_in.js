@@ -7,7 +7,7 @@ const traits = {
   parameters: [parameter("perceptron", "intercept", "bool", { default: true }), parameter("logistic", "C", "log", { low: 0.001, high: 1000, default: 1 })],
   panels: { perceptron: [{ kind: "mistakes", label: "mistakes" }], logistic: [{ kind: "loss", label: "loss" }] },
   show: {},
-  seed_tables: { shapes: [{ name: "blobs", label: "blobs" }], columns: [], tours: [{ name: "one", title: "One" }], lessons: [], limits: { points: 2000 } },
+  seed_tables: { shapes: [{ name: "blobs", label: "blobs" }], columns: [], tours: [{ name: "one", title: "One" }], lessons: [], limits: { points: 2000 }, moving: location.search === "?moving" },
   theme: "auto",
   state: {
     version: 1, points: [[-2, -1, 0], [-1, -2, 0], [1, 2, 1], [2, 1, 1]], names: { x: "x1", y: "x2", classes: ["-1", "+1"] },

@@ -61,7 +61,7 @@ def test_a_line_between_classes_is_measured_as_by_hand(studio):
 
 def test_the_gap_is_to_a_bound_and_the_models_own_line_has_none(studio):
     for model in ("linear_svm", "logistic", "least_squares"):
-        found, points = _asked(studio, model, [1.0, 1.0, 0.0])
+        found, _ = _asked(studio, model, [1.0, 1.0, 0.0])
         own, least = map(float, re.findall(r"is (?:at least )?([\d.]+\d)", found["sentence"]))
         state = {**studio.traits["state"], **shape("moons", n=40, noise=0.8), "model": model}
         answer = studio.reply({"type": "ask", "seq": 1, "state": state})

@@ -46,6 +46,8 @@ _MOST_OF_TABLE = 300
 _KEPT = 8
 # What the page begins with, where nothing is given.
 _BEGUN: dict[str, Any] = {"name": "blobs", "n": 60, "noise": 0.8}
+# And where it begins with a fit that moves.
+_MOVING: dict[str, Any] = {"name": "moons", "n": 60, "noise": 0.8}
 _FIRST = "Loops are compiled, which takes up to a minute the first time ..."
 # The largest number of a message: what JavaScript counts up to.
 _LAST_SEQ = 2**53
@@ -67,6 +69,9 @@ class StudioModel:
         The columns to begin with: by default the first two.
     lesson : str, optional
         One of the course's, to begin with.
+    moving : bool, default=False
+        Whether a page, where none of these is given, opens with the passes of stochastic gradients
+        playing.
 
     Raises
     ------
@@ -90,6 +95,8 @@ class StudioModel:
         target: str | None = None,
         axes: tuple[str, str] | None = None,
         lesson: str | None = None,
+        *,
+        moving: bool = False,
     ) -> None:
         given = {} if table is None else {str(k): np.asarray(v, float) for k, v in table.items()}
         shown = dict(zip(given, _shortened(list(given)), strict=True))
@@ -106,7 +113,9 @@ class StudioModel:
             axes = (near[0], near[1]) if len(near) > 1 else (names[0], names[1])
         elif axes is not None:
             axes = (shown.get(axes[0], axes[0]), shown.get(axes[1], axes[1]))
-        begun = shape(**_BEGUN) if axes is None else self._columns(*axes)
+        moving = moving and axes is None and lesson is None
+        sample = _MOVING if moving else _BEGUN
+        begun = shape(**sample) if axes is None else self._columns(*axes)
         note = begun.pop("note", None)
         self.traits: dict[str, Any] = {
             "models": MODELS,
@@ -116,7 +125,8 @@ class StudioModel:
             "theme": "auto",
             "seed_tables": {
                 "shapes": SHAPES,
-                "begun": _BEGUN,
+                "begun": sample,
+                "moving": moving,
                 "columns": names,
                 "axes": list(axes or ()),
                 "note": note,
@@ -128,7 +138,7 @@ class StudioModel:
             "state": {
                 "version": 1,
                 **begun,
-                "model": "logistic",
+                "model": "sgd" if moving else "logistic",
                 "parameters": {},
                 "line": None,
                 "panel": "objective",

@@ -68,7 +68,7 @@ def _between_classes(fit: Fitted, w: np.ndarray, b: float) -> dict[str, Any]:
         "mean log loss": lambda s: float(np.mean(LogLoss().value(y * s))),
         "mean squared error": lambda s: float(np.mean((y - s) ** 2)),
     }
-    rows = [[name, of(own), of(its)] for name, of in measures.items()]
+    rows: list[list[Any]] = [[name, of(own), of(its)] for name, of in measures.items()]
     its_margin = None
     if fit.plane is not None and fit.plane[0].any():
         its_margin = Hyperplane(*fit.plane).geometric_margin(places, y)
@@ -99,10 +99,11 @@ def _to_y(fit: Fitted, slope: float, intercept: float) -> dict[str, Any]:
         "mean absolute error": lambda r: float(np.mean(np.abs(r))),
         "largest residual": lambda r: float(np.max(np.abs(r))),
     }
-    rows = [[name, of(residual), of(its)] for name, of in measures.items()]
+    rows: list[list[Any]] = [[name, of(residual), of(its)] for name, of in measures.items()]
+    error, least = rows[0][1:]
     straight = fit.options["degree"] == 1 and fit.options["lam"] == 0.0
     return {
-        **_told((*rows[0][1:], rows[0][2]) if straight else None, rows[0]),
+        **_told((error, least, least) if straight else None, rows[0]),
         "rows": rows,
         "slope": slope,
         "intercept": intercept,

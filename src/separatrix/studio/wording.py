@@ -71,10 +71,10 @@ def certificate_of(fit: Fitted) -> dict[str, Any]:
     if fit.state.model == "perceptron":
         return {**figures, "iterations": found.n_iter, "sentence": _of_perceptron(found)}
     figures |= {key: getattr(found, name) for key, name in _FIGURES.items()}
-    figures["measure"] = fit.model.objective_formula_
+    measure = str(fit.model.objective_formula_)
     for plain, sign in _SIGNS.items():
-        figures["measure"] = figures["measure"].replace(plain, sign)
-    return {**figures, "sentence": _of_optimum(fit, found)}
+        measure = measure.replace(plain, sign)
+    return {**figures, "measure": measure, "sentence": _of_optimum(fit, found)}
 
 
 _FIGURES = {

@@ -28,7 +28,7 @@ export class OwnLine {
     this.tip = handle("tip", shape("text", { class: "theta-name", x: 14, y: 5 }, "θ"));
     for (const node of [this.foot, this.tip]) for (const end of ["pointermove", "pointerup", "pointercancel"]) node.addEventListener(end, (event) => this.drag(event));
     const id = identifier("own-line");
-    this.opener = button("Draw a line of your own", { hint: "How far is your line from the best? (l)", onclick: () => this.start() });
+    this.opener = button("Draw a line of your own", { hint: "How far is your line from the best? (l)", kind: "opener", onclick: () => this.start() });
     if (!app.isReplay) app.controls.node.append(this.opener);
     this.node = element("section", { class: "slot your-line", "aria-labelledby": id });
     this.fields = element("div", { class: "fields", role: "group", "aria-label": "Your line" });

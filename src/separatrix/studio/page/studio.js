@@ -19,6 +19,7 @@ import { Data } from "./data.js";
 import { Proof } from "./proof.js";
 import { Out } from "./out.js";
 import { Tours } from "./tours.js";
+import { Opening } from "./opening.js";
 import { Bar } from "./bar.js";
 import { helpDialog, listenToKeys } from "./keys.js";
 
@@ -73,6 +74,7 @@ export class App {
     this.tours = new Tours(this);
     this.help = helpDialog(this);
     this.bar = new Bar(this);
+    this.opening = new Opening(this);
     // Of many points, Tab would have to walk through all.
     const past = button("Skip the points and go to the model", { kind: "skip", onclick: () => this.controls.chooser.focus() });
     const stage = [this.toolbar.node, past, this.picture.node, this.time.node, this.voice.nodes, this.own.node];
@@ -228,6 +230,7 @@ export class App {
       this.store.change({ points, names, parameters }, { keep: false });
     }
     if (newest) this.drawCards();
+    this.opening.begin();
   }
 
   drawCards() {
