@@ -193,9 +193,12 @@ def test_it_opens_with_steps_that_play_until_something_is_done(opened):
     # Where less motion is asked for, nothing moves before the button is pressed; at a link nothing.
     still = opened({**_WIDE, "reduced_motion": "reduce"}, "?moving")
     assert still.locator(".where").inner_text() == "update 2 of 2"
-    assert "update 0 of 2" == still.evaluate(
-        "() => { document.querySelector('.opening button').click();"
-        " return document.querySelector('.where').innerText; }"
+    assert (
+        still.evaluate(
+            "() => { document.querySelector('.opening button').click();"
+            " return document.querySelector('.where').innerText; }"
+        )
+        == "update 0 of 2"
     )
     linked = opened(fragment="?moving#s=none")
     assert linked.locator(".opening").count() == 0

@@ -13,6 +13,7 @@ import numpy as np
 
 from separatrix.messages import counted
 from separatrix.studio.code import command_of, python_of
+from separatrix.studio.export import page_of, worksheet_of
 from separatrix.studio.fitting import LOADED, Fitted, fitted
 from separatrix.studio.lessons import LESSONS, lesson_of
 from separatrix.studio.own_line import line_of
@@ -322,6 +323,14 @@ class StudioModel:
         return {"type": "tour", **(lesson_of if of_course else tour)(name, state)}
 
     def _save(self, message: dict[str, Any]) -> dict[str, Any]:
+        if message.get("what") == "worksheet":
+            state = message.get("state")
+            parse(state)
+            # The copy is asked, so that what this page was last answered stays.
+            page = page_of(
+                worksheet_of(copy.copy(self), {**state, "line": None}), title="My worksheet"
+            )
+            return _file("worksheet.html", "text/html", page.encode())
         if message.get("what") != "model" or self._last is None:
             raise StateError("Only a fitted model can be saved.")
         import tempfile
@@ -333,12 +342,7 @@ class StudioModel:
             path = Path(folder) / "studio.separatrix"
             save_model(path, self._last.model)
             content = path.read_bytes()
-        return {
-            "type": "saved",
-            "name": "studio.separatrix",
-            "mime": "application/octet-stream",
-            "data": base64.b64encode(content).decode("ascii"),
-        }
+        return _file("studio.separatrix", "application/octet-stream", content)
 
 
 _ANSWERS = {
@@ -352,6 +356,11 @@ _ANSWERS = {
     "tour": StudioModel._tour,
     "save": StudioModel._save,
 }
+
+
+def _file(name: str, mime: str, content: bytes) -> dict[str, Any]:
+    data = base64.b64encode(content).decode("ascii")
+    return {"type": "saved", "name": name, "mime": mime, "data": data}
 
 
 def _fitted_part(state: Any) -> Any:

@@ -58,7 +58,7 @@ async function picturePng(app) {
   }
 }
 
-function download(name, blob) {
+export function download(name, blob) {
   const address = URL.createObjectURL(blob);
   element("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
@@ -86,6 +86,7 @@ export class Out {
         button("SVG", { onclick: () => download("studio.svg", new Blob([pictureSvg(app)], { type: "image/svg+xml" })) }),
         button("CSV", { onclick: () => download("points.csv", new Blob([toCsv(app.store.state)], { type: "text/csv" })) }),
         this.modelFile,
+        app.isReplay ? null : button("Worksheet", { hint: "One file with the steps of this fit, and room for notes", onclick: () => this.save("worksheet") }),
       ),
       this.linkNote,
       this.pythonPart,

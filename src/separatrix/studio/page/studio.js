@@ -18,6 +18,7 @@ import { OwnLine } from "./ownline.js";
 import { Data } from "./data.js";
 import { Proof } from "./proof.js";
 import { Out } from "./out.js";
+import { Notes } from "./notes.js";
 import { Tours } from "./tours.js";
 import { Opening } from "./opening.js";
 import { Bar } from "./bar.js";
@@ -93,6 +94,7 @@ export class App {
       this.help,
       this.tours.dialog,
     );
+    new Notes(this);
     fill(el, this.root);
     this.surface.dataset.tool = this.tool;
     this.time.node.hidden = true;
