@@ -324,7 +324,7 @@ class StudioModel:
 
     def _save(self, message: dict[str, Any]) -> dict[str, Any]:
         if message.get("what") == "worksheet":
-            state = message.get("state")
+            state: Any = message.get("state")
             parse(state)
             # The copy is asked, so that what this page was last answered stays.
             page = page_of(

@@ -9,7 +9,8 @@ __all__ = ["ORDER", "joined", "style"]
 
 _SCRIPTS = (
     "dom numbers store share host kernel voice view field marks points score pointer lines picture "
-    "names toolbar chart panels time controls ownline data proof out notes tours keys opening bar studio"
+    "names toolbar chart panels time controls ownline data proof out notes tours keys opening bar "
+    "studio"
 )
 ORDER = tuple(_SCRIPTS.split())
 """The scripts, each after those that it imports."""
