@@ -178,6 +178,10 @@ def test_steps_go_back_and_forth_to_the_same_picture(opened):
     where.filter(has_text="update 2 of 2").wait_for()
     drawn(page)
     assert lines.inner_html() == last
+    # From the only correction to either end, and back to it.
+    for key, step in (("[", 0), (">", 1), (">", 2), ("<", 1), ("<", 0)):
+        page.keyboard.press(key)
+        assert where.inner_text() == f"update {step} of 2"
     page.get_by_role("slider", name="Step").fill("1")
     assert where.inner_text() == "update 1 of 2"
 

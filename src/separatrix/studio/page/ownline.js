@@ -35,6 +35,7 @@ export class OwnLine {
     this.sentence = element("p", { class: "gap", role: "status" });
     this.record = element("p", { class: "note" });
     this.again = button("Go back to it", { kind: "plain", onclick: () => this.take(this.best.line) });
+    this.back = button("Bring it back", { kind: "plain", onclick: () => this.bring() });
     this.reveal = button("Show the best", { "aria-pressed": false, onclick: () => this.compare() });
     this.table = element("table", { class: "measures" });
     this.parts = [
@@ -57,14 +58,16 @@ export class OwnLine {
   }
 
   async start() {
-    const { app } = this;
-    this.showsBest = false;
-    if (!this.line) {
-      const reply = await app.request({ type: "line", state: app.sentState() });
-      if (reply) this.take(reply.line);
-    }
+    if (!this.line) this.showsBest = false;
+    if (!this.line || !this.footAt()) await this.bring();
     // Behind the frame in which it is drawn.
     requestAnimationFrame(() => this.tip.focus({ preventScroll: true }));
+  }
+
+  // A line through the middle of what is seen.
+  async bring() {
+    const reply = await this.app.request({ type: "line", state: { ...this.app.sentState(), line: null } });
+    if (reply) this.take(reply.line);
   }
 
   end() {
@@ -140,7 +143,8 @@ export class OwnLine {
       fill(this.fields, values.map(([name, value, made]) => element("label", {}, name, element("input", { type: "number", step: "any", class: "number", value: Number.isFinite(value) ? Number(value.toPrecision(DIGITS)) : "", onchange: ({ target }) => target.value !== "" && this.take(made(Number(target.value))) }))));
     this.sentence.textContent = reply?.sentence ?? "";
     const isRecord = this.best?.brief && this.best.objective < (reply?.objective ?? Infinity);
-    fill(this.record, isRecord ? [`Your best so far: ${this.best.brief}. `, this.again] : null);
+    if (!this.footAt()) fill(this.record, "Your line is not in the picture. ", this.back);
+    else fill(this.record, isRecord ? [`Your best so far: ${this.best.brief}. `, this.again] : null);
     this.reveal.setAttribute("aria-pressed", this.showsBest);
     const cell = (value) => element("td", {}, Number.isInteger(value) ? String(value) : written(value, 4));
     const head = element("tr", {}, ["measure", "your line", "the model"].map((text) => element("th", { scope: "col" }, text)));
