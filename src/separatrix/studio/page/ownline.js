@@ -61,7 +61,17 @@ export class OwnLine {
     if (!this.line) this.showsBest = false;
     if (!this.line || !this.footAt()) await this.bring();
     // Behind the frame in which it is drawn.
-    requestAnimationFrame(() => this.tip.focus({ preventScroll: true }));
+    requestAnimationFrame(() => {
+      this.tip.focus({ preventScroll: true });
+      this.goThere();
+    });
+  }
+
+  // What stands below the picture is in its place once the kernel has answered.
+  goThere() {
+    this.isComing = this.asking;
+    const below = getComputedStyle(this.app.picture.node).position === "sticky";
+    if (!this.isComing) this.node.scrollIntoView({ block: below ? "start" : "nearest" });
   }
 
   // A line through the middle of what is seen.
@@ -113,6 +123,7 @@ export class OwnLine {
     const { objective } = reply;
     if (Number.isFinite(objective) && !(this.best?.objective <= objective)) this.best = { ...reply, line, of };
     this.renew();
+    if (this.isComing) this.goThere();
   }
 
   renew() {
