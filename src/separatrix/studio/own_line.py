@@ -78,7 +78,7 @@ def _between_classes(fit: Fitted, w: np.ndarray, b: float) -> dict[str, Any]:
         rows.insert(1, ["objective C(\u03b8, \u03b8\u2080)", *objective[:2]])
     soft = fit.state.model in ("linear_svm", "kernel_svm", "sgd")
     return {
-        **_told(objective, rows[0]),
+        **_distance_to_best(objective, rows[0]),
         "rows": rows,
         "mistakes": int(wrong.sum()),
         "width": plane.gap_width if fit.state.model == "linear_svm" else None,
@@ -103,7 +103,7 @@ def _to_y(fit: Fitted, slope: float, intercept: float) -> dict[str, Any]:
     error, least = rows[0][1:]
     straight = fit.options["degree"] == 1 and fit.options["lam"] == 0.0
     return {
-        **_told((error, least, least) if straight else None, rows[0]),
+        **_distance_to_best((error, least, least) if straight else None, rows[0]),
         "rows": rows,
         "slope": slope,
         "intercept": intercept,
@@ -140,7 +140,9 @@ def _weights(fit: Fitted) -> np.ndarray:
     return np.ravel(fit.model.coef_).astype(float)
 
 
-def _told(objective: tuple[float, float, float] | None, first: list[Any]) -> dict[str, Any]:
+def _distance_to_best(
+    objective: tuple[float, float, float] | None, first: list[Any]
+) -> dict[str, Any]:
     """How far the line is from the best possible, in a sentence and in short."""
     name, own, its = first
     if objective is None:

@@ -112,11 +112,11 @@ export class OwnLine {
     this.asking = true;
     const reply = await app.request({ type: "line", state });
     this.asking = false;
-    if (reply && this.line) this.hear(reply, state);
+    if (reply && this.line) this.receive(reply, state);
     if (this.waits) this.ask();
   }
 
-  hear(reply, { points, model, parameters, line }) {
+  receive(reply, { points, model, parameters, line }) {
     this.reply = reply;
     const of = [points, model, parameters];
     if (!isSame(this.best?.of, of)) this.best = null;
@@ -204,8 +204,8 @@ export class OwnLine {
     fill(this.drawn, slack, around, straight(view, theta, 0, "own-line"), isCurve ? null : [shape("line", { class: "own-theta", x1: foot[0], y1: foot[1], x2: tip[0] - 11 * ux, y2: tip[1] - 11 * uy }), shape("path", { class: "own-head", d: head })]);
     if (!this.foot.parentNode) fill(this.layer, this.drawn, this.foot, this.tip);
     this.tip.firstElementChild.toggleAttribute("hidden", isCurve);
-    const said = `${isCurve ? `slope ${written(this.reply?.slope)}` : `θ = (${this.line.slice(0, 2).map((v) => written(v)).join(", ")}), θ₀ = ${written(this.line[2])}`}. ${this.reply?.sentence ?? ""}`;
-    const place = (node, [x, y], label, now) => setAttributes(node, { transform: `translate(${x.toFixed(2)} ${y.toFixed(2)})`, "aria-label": label, "aria-valuenow": now.toFixed(3), "aria-valuetext": said });
+    const valueText = `${isCurve ? `slope ${written(this.reply?.slope)}` : `θ = (${this.line.slice(0, 2).map((v) => written(v)).join(", ")}), θ₀ = ${written(this.line[2])}`}. ${this.reply?.sentence ?? ""}`;
+    const place = (node, [x, y], label, now) => setAttributes(node, { transform: `translate(${x.toFixed(2)} ${y.toFixed(2)})`, "aria-label": label, "aria-valuenow": now.toFixed(3), "aria-valuetext": valueText });
     place(this.foot, foot, "A point on your line: arrows move it", view.toData(foot)[1]);
     place(this.tip, tip, isCurve ? "The slope of your line: arrows turn it" : "θ of your line: arrows left and right turn it, up and down change its length", (Math.atan2(-arm[1], arm[0]) * 180) / Math.PI);
     return undefined;
