@@ -57,6 +57,8 @@ def test_axe_finds_nothing_wrong(opened):
     page.get_by_role("button", name="Tours").click()
     page.get_by_role("button", name="One outlier").click()
     page.locator(".choice").first.click()
+    page.keyboard.press("l")
+    page.locator(".gap:not(:empty)").wait_for()
     page.emulate_media(color_scheme="dark")
     assert _wrong(page) == []
     page.get_by_role("button", name="Erase all points").click()

@@ -23,7 +23,7 @@ from separatrix import SVC, Certificate, LinearSVC, LogisticRegression, Perceptr
 from separatrix.studio import StudioModel
 from separatrix.studio import fitting as fitting_module
 from separatrix.studio import kernel as kernel_module
-from separatrix.studio.shapes import SHAPES, framed
+from separatrix.studio.shapes import SHAPES, framed, shape
 from separatrix.studio.share import from_fragment
 from separatrix.studio.state import LIMITS, PANELS, PARAMETERS, StateError, parse
 from separatrix.studio.tours import TOURS
@@ -443,12 +443,30 @@ def test_the_minimum_is_within_its_contours(studio):
 
 
 def test_a_bound_below_zero_is_no_percentage():
-    fit = SimpleNamespace(model=SimpleNamespace(), state=SimpleNamespace(model="logistic"))
+    fit = SimpleNamespace(
+        model=SimpleNamespace(objective_formula_=""),
+        state=SimpleNamespace(model="logistic"),
+        several=False,
+        regression=False,
+    )
     fit.model.certificate_ = Certificate.of(
         primal=2.0, dual=-1.0, tol=1e-6, status="max_iter", n_iter=3
     )
     said = certificate_of(fit)["sentence"]
-    assert said == "Stopped after 3 iterations: the best lower bound is -1."
+    assert said == (
+        "Stopped after 3 iterations: no line can do better than -1 by this measure; this one has 2."
+    )
+
+
+def test_the_digits_of_a_bound_are_proved(studio):
+    for model in ("logistic", "linear_svm", "kernel_svm", "sgd"):
+        found = asked(studio, **shape("moons", n=60, noise=0.8), model=model)["certificate"]
+        bound, own = map(
+            float, re.search(r"better than (\S+) by .* has ([\d.]+\d)", found["sentence"]).groups()
+        )
+        assert bound <= found["bound"] and own == pytest.approx(found["objective"], rel=5e-3)
+        assert bound >= found["bound"] * 0.99, model
+        assert (bound == own) == (model != "sgd")
 
 
 _CONTROLS = {one["name"] for one in PARAMETERS} | {one["label"] for one in PARAMETERS}

@@ -17,9 +17,11 @@ from separatrix.objectives.penalties import strength_of
 from separatrix.studio.axes import Pairs
 from separatrix.studio.code import command_of, python_of
 from separatrix.studio.errors import ErrorCurves
+from separatrix.studio.export import page_of, worksheet_of
 from separatrix.studio.fitting import LOADED, Fitted, fitted
 from separatrix.studio.jitter import MOST_DRAWS, Trials
 from separatrix.studio.lessons import LESSONS, lesson_of
+from separatrix.studio.own_line import line_of
 from separatrix.studio.panels import panel_of
 from separatrix.studio.pictures import numbers, picture_of
 from separatrix.studio.proof import LOADED as PROVED
@@ -53,6 +55,8 @@ _MOST_OF_TABLE = 300
 _KEPT = 8
 # What the page begins with, where nothing is given.
 _BEGUN: dict[str, Any] = {"name": "blobs", "n": 60, "noise": 0.8}
+# And where it begins with a fit that moves.
+_MOVING: dict[str, Any] = {"name": "moons", "n": 60, "noise": 0.8}
 _FIRST = "Loops are compiled, which takes up to a minute the first time ..."
 # The largest number of a message: what JavaScript counts up to.
 _LAST_SEQ = 2**53
@@ -74,6 +78,9 @@ class StudioModel:
         The columns to begin with: by default the first two.
     lesson : str, optional
         One of the course's, to begin with.
+    moving : bool, default=False
+        Whether a page, where none of these is given, opens with the passes of stochastic gradients
+        playing.
 
     Raises
     ------
@@ -97,6 +104,8 @@ class StudioModel:
         target: str | None = None,
         axes: tuple[str, str] | None = None,
         lesson: str | None = None,
+        *,
+        moving: bool = False,
     ) -> None:
         given = {} if table is None else {str(k): np.asarray(v, float) for k, v in table.items()}
         shown = dict(zip(given, _shortened(list(given)), strict=True))
@@ -107,7 +116,7 @@ class StudioModel:
         self._fits: dict[int, tuple[Fitted, Any]] = {}
         self._curves, self._trials = ErrorCurves(), Trials()
         self._last: Fitted | None = None
-        self._last_state: Any = None
+        self._last_of: Any = None
         names = list(self._table)
         if axes is None and len(names) > 1:
             # The first two that a picture can hold.
@@ -115,7 +124,9 @@ class StudioModel:
             axes = (near[0], near[1]) if len(near) > 1 else (names[0], names[1])
         elif axes is not None:
             axes = (shown.get(axes[0], axes[0]), shown.get(axes[1], axes[1]))
-        begun = shape(**_BEGUN) if axes is None else self._columns(*axes)
+        moving = moving and axes is None and lesson is None
+        sample = _MOVING if moving else _BEGUN
+        begun = shape(**sample) if axes is None else self._columns(*axes)
         note = begun.pop("note", None)
         self.traits: dict[str, Any] = {
             "models": MODELS,
@@ -125,7 +136,8 @@ class StudioModel:
             "theme": "auto",
             "seed_tables": {
                 "shapes": SHAPES,
-                "begun": _BEGUN,
+                "begun": sample,
+                "moving": moving,
                 "columns": names,
                 "axes": list(axes or ()),
                 "note": note,
@@ -139,8 +151,9 @@ class StudioModel:
             },
             "state": {
                 "version": 1,
-                "model": "logistic",
+                "model": "sgd" if moving else "logistic",
                 "parameters": {},
+                "line": None,
                 "panel": "objective",
                 "test": {"hold_out": 0, "fresh": False, "seed": 0},
                 "source": None,
@@ -212,7 +225,7 @@ class StudioModel:
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
         start = time.perf_counter()
         fit = fitted(parse(message.get("state")))
-        self._last, self._last_state = fit, copy.deepcopy(message["state"])
+        self._last, self._last_of = fit, _fitted_part(message["state"])
         steps, picture = steps_of(fit), picture_of(fit)
         seq = _seq_of(message)
         self._fits.pop(seq, None)
@@ -314,11 +327,7 @@ class StudioModel:
         if not isinstance(at, list) or len(at) != 2:
             raise StateError("A score needs a place [x, y].")
         at = [number_of(value, "a place", -1e12, 1e12) for value in at]
-        fit = self._last
-        if "state" in message and message["state"] != self._last_state:
-            fit = fitted(parse(message["state"]))
-        if fit is None:
-            raise StateError("Nothing has been fitted yet.")
+        fit = self._fit_of(message)
         if fit.regression:
             value = float(fit.model.predict(np.array([[at[0]]]))[0])
             return {"type": "score", "score": value, "sentence": f"the curve is at {value:.4g}"}
@@ -341,12 +350,33 @@ class StudioModel:
             "sentence": sentence,
         }
 
+    def _line(self, message: dict[str, Any]) -> dict[str, Any]:
+        fit, state = self._fit_of(message), parse(message.get("state"))
+        return {"type": "line", **line_of(fit, state.line, state.view)}
+
+    def _fit_of(self, message: dict[str, Any]) -> Fitted:
+        """The last fit, unless a message has a state that is fitted otherwise."""
+        state = message.get("state")
+        if state is not None and (self._last is None or _fitted_part(state) != self._last_of):
+            return fitted(parse(state))
+        if self._last is None:
+            raise StateError("Nothing has been fitted yet.")
+        return self._last
+
     def _tour(self, message: dict[str, Any]) -> dict[str, Any]:
         name, state = message.get("name", ""), dict(self.traits["state"])
         of_course = isinstance(name, str) and name in [one["name"] for one in LESSONS]
         return {"type": "tour", **(lesson_of if of_course else tour)(name, state)}
 
     def _save(self, message: dict[str, Any]) -> dict[str, Any]:
+        if message.get("what") == "worksheet":
+            state: Any = message.get("state")
+            parse(state)
+            # The copy is asked, so that what this page was last answered stays.
+            page = page_of(
+                worksheet_of(copy.copy(self), {**state, "line": None}), title="My worksheet"
+            )
+            return _file("worksheet.html", "text/html", page.encode())
         if message.get("what") != "model" or self._last is None:
             raise StateError("Only a fitted model can be saved.")
         import tempfile
@@ -358,12 +388,7 @@ class StudioModel:
             path = Path(folder) / "studio.separatrix"
             save_model(path, self._last.model)
             content = path.read_bytes()
-        return {
-            "type": "saved",
-            "name": "studio.separatrix",
-            "mime": "application/octet-stream",
-            "data": base64.b64encode(content).decode("ascii"),
-        }
+        return _file("studio.separatrix", "application/octet-stream", content)
 
 
 _ANSWERS = {
@@ -376,6 +401,7 @@ _ANSWERS = {
     "axes": StudioModel._axes,
     "prove": StudioModel._prove,
     "score": StudioModel._score,
+    "line": StudioModel._line,
     "tour": StudioModel._tour,
     "save": StudioModel._save,
 }
@@ -390,6 +416,19 @@ def _strength(fit: Fitted) -> dict[str, Any] | None:
         return None
     # C = 1 / (lam n) is its own inverse.
     return {"lam": strength_of(C, len(fit.rows)), "n": len(fit.rows)}
+
+
+def _file(name: str, mime: str, content: bytes) -> dict[str, Any]:
+    data = base64.b64encode(content).decode("ascii")
+    return {"type": "saved", "name": name, "mime": mime, "data": data}
+
+
+def _fitted_part(state: Any) -> Any:
+    """What a fit depends on, of a state; a copy."""
+    if not isinstance(state, dict):
+        return state
+    shown = ("view", "show", "panel", "line")
+    return copy.deepcopy({name: value for name, value in state.items() if name not in shown})
 
 
 def _seq_of(message: Any) -> int:

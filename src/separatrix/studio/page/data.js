@@ -83,8 +83,9 @@ export class Data {
     const tables = app.model.get("seed_tables") ?? {};
     this.seed = 0;
     this.known = tables.shapes ?? [];
-    const { n = 60, noise = 0.8 } = tables.begun ?? {};
+    const { name, n = 60, noise = 0.8 } = tables.begun ?? {};
     this.shapes = element("select", { id, onchange: () => this.settings() }, this.known.map(({ name, label }) => element("option", { value: name }, label)));
+    this.shapes.value = name ?? this.known[0]?.name ?? "";
     this.n = element("input", { type: "number", min: 4, max: app.limits.points, value: n, class: "number", id: `${id}-n` });
     this.noise = element("input", { type: "range", min: 0, max: 1, step: 0.02, value: noise, id: `${id}-noise` });
     this.columns = element("div", { class: "from-table" });

@@ -15,8 +15,11 @@ export function shortcuts(app) {
     { keys: ["p"], says: "play or pause the steps", run: () => app.time.toggle() },
     { keys: ["."], says: "one step forward", run: () => app.time.walk(1) },
     { keys: [","], says: "one step back", run: () => app.time.walk(-1) },
+    { keys: [">"], says: "next correction of a perceptron", run: () => app.time.correct(1) },
+    { keys: ["<"], says: "previous correction", run: () => app.time.correct(-1) },
     { keys: ["["], says: "first step", run: () => app.time.show(0) },
     { keys: ["]"], says: "last step", run: () => app.time.show(app.time.count - 1) },
+    { keys: ["l"], says: "draw a line of your own, or go to it", run: () => app.own.start(), draws: true },
     { keys: ["Escape"], says: "return to the canvas", run: () => app.surface.focus() },
     { keys: ["m"], says: "go to the model, past the points", run: () => app.controls.chooser.focus() },
     { keys: ["?"], says: "show this help", run: () => app.help.showModal() },
@@ -54,6 +57,7 @@ const DRAWN = [
   ["red ring", "the point that this step visits"],
   ["dotted line", "slack: how far a point is short of its margin line"],
   ["squares", "squared residuals"],
+  ["purple line", "a line of your own: drag the ring on it, or the tip of its θ"],
   ["ellipses", "contours that hold half and nine tenths of each Gaussian"],
 ];
 

@@ -12,7 +12,7 @@ function jumpBar(parts) {
 }
 
 export function layOut(app) {
-  const { bar, toolbar, picture, time, voice, tours, controls, panels, proof, data, out, heldOut } = app;
+  const { bar, toolbar, picture, time, voice, tours, controls, panels, proof, data, out, heldOut, own } = app;
   // Of many points, Tab would have to walk through all.
   const past = button("Skip the points and go to the model", { kind: "skip", onclick: () => controls.chooser.focus() });
   const said = element("div", { class: "said" }, voice.status, tours.offer);
@@ -25,7 +25,7 @@ export function layOut(app) {
       element(
         "div",
         { class: "front" },
-        element(app.isWidget ? "div" : "main", { class: "stage" }, toolbar.node, past, picture.node, time.node, voice.alert, said, heldOut.errors, voice.live),
+        element(app.isWidget ? "div" : "main", { class: "stage" }, toolbar.node, past, picture.node, time.node, voice.alert, said, heldOut.errors, voice.live, own.node),
         tours.node,
       ),
       element("div", region("Model and second picture"), controls.node, app.isReplay ? null : heldOut.node, panels.node),

@@ -14,7 +14,7 @@ export class Picture {
     this.app = app;
     this.canvas = element("canvas", { class: "field", "aria-hidden": "true" });
     // An svg cuts what is drawn in it at its edges, as the frame should.
-    this.layers = Object.fromEntries(["axes", "lines", "witness", "tests", "points", "cross"].map((name) => [name, shape(CUT.includes(name) ? "svg" : "g", { class: `layer ${name}` })]));
+    this.layers = Object.fromEntries(["axes", "lines", "witness", "tests", "points", "own", "cross"].map((name) => [name, shape(CUT.includes(name) ? "svg" : "g", { class: `layer ${name}` })]));
     this.surface = shape(
       "svg",
       { class: "surface", tabindex: "0", role: "application", "aria-roledescription": "canvas of points", "aria-label": INTRODUCTION },
@@ -27,7 +27,8 @@ export class Picture {
 
   // True where the picture has a size: a hidden cell of a notebook has none.
   resize() {
-    const { width, height } = this.node.getBoundingClientRect();
+    // Without the border of its node, so that a pixel here is one of the screen.
+    const { width, height } = this.surface.getBoundingClientRect();
     if (!width) return false;
     this.app.view.resize(width, height, parseFloat(getComputedStyle(this.node).fontSize) / 16);
     this.surface.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -67,6 +68,7 @@ export class Picture {
     this.drawWitness();
     this.app.heldOut.drawFresh(this.layers.tests);
     points.draw(there, held);
+    this.app.own.draw(view);
     this.canvas.hidden = !state.show.field;
     this.field.draw(view);
   }

@@ -11,17 +11,19 @@ import { Points, crowds, describePoint, heldOutIn, othersThere } from "./points.
 import { Pointer } from "./pointer.js";
 import { Score, countedFacts, distortedFact } from "./score.js";
 import { Picture } from "./picture.js";
-import { withClass, withoutClass } from "./names.js";
 import { Toolbar } from "./toolbar.js";
 import { Panels } from "./panels.js";
 import { Time } from "./time.js";
 import { Controls } from "./controls.js";
+import { OwnLine } from "./ownline.js";
 import { Data } from "./data.js";
 import { HeldOut } from "./heldout.js";
 import { Jitter } from "./jitter.js";
 import { Proof } from "./proof.js";
 import { Out } from "./out.js";
+import { Notes } from "./notes.js";
 import { Tours } from "./tours.js";
+import { Opening } from "./opening.js";
 import { Bar } from "./bar.js";
 import { helpDialog, listenToKeys } from "./keys.js";
 import { layOut } from "./layout.js";
@@ -74,13 +76,16 @@ export class App {
     this.panels = new Panels(this);
     this.time = new Time(this);
     this.controls = new Controls(this);
+    this.own = new OwnLine(this);
     this.data = this.isReplay ? null : new Data(this);
     this.proof = new Proof(this);
     this.out = new Out(this);
     this.tours = new Tours(this);
     this.help = helpDialog(this);
     this.bar = new Bar(this);
+    this.opening = new Opening(this);
     fill(this.root, layOut(this));
+    new Notes(this);
     fill(el, this.root);
     this.surface.dataset.tool = this.tool;
     this.time.node.hidden = true;
@@ -195,6 +200,7 @@ export class App {
       this.store.change({ points, names, parameters }, { keep: false });
     }
     this.tours.renew();
+    this.opening.begin();
     if (!newest) return;
     this.drawCards();
     this.controls.strength.draw();
@@ -206,6 +212,7 @@ export class App {
     this.panels.draw();
     this.proof.draw();
     this.out.draw();
+    this.own.ask();
   }
 
   // What was said of other points is not left standing.
@@ -243,14 +250,14 @@ export class App {
     const isLast = step >= time.count - 1;
     const frame = isLast ? null : this.frames.get(step);
     const { theta, visit } = answer.steps ?? {};
-    this.shown = {
+    this.shown = this.own.over({
       step,
       isLast: isLast || Boolean(frame?.lines),
       // With features the weights are of no line in the picture.
       theta: isLast || theta?.[0].length > 3 ? null : (frame?.theta ?? theta?.[step] ?? null),
       visit: isLast ? -1 : (visit?.[step] ?? -1),
       answer: frame ? { ...answer, field: null, ellipses: null, points: {}, ...frame } : answer,
-    };
+    });
     if (!isLast && !frame) this.kernel.frame(step);
     if (isLast || frame) {
       this.picture.takeField();
@@ -287,18 +294,6 @@ export class App {
     this.currentClass = c;
     this.toolbar.draw();
     this.voice.announce(`New points are of class ${this.store.state.names.classes[c]}.`);
-  }
-
-  addClass() {
-    this.store.change(withClass(this.store.state));
-    this.takeClass(this.store.state.names.classes.length - 1);
-  }
-
-  removeClass(c) {
-    const { points, names } = this.store.state;
-    const n = points.filter((point) => point[2] === c).length;
-    this.store.change(withoutClass(this.store.state, c));
-    this.voice.say(`Class ${names.classes[c]} and its ${n} points were removed; Undo restores them.`);
   }
 
   zoom(factor) {

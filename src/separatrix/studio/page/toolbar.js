@@ -1,7 +1,7 @@
 // Tools, classes and the view's buttons beside the canvas.
 import { button, element, fill, identifier } from "./dom.js";
 import { keyMark, keyOfClasses } from "./marks.js";
-import { MOST_CLASSES } from "./names.js";
+import { MOST_CLASSES, addClass } from "./names.js";
 
 const TOOLS = [
   ["point", "Point", "Add and drag points (v)"],
@@ -54,7 +54,7 @@ export class Toolbar {
       const nodes = names.classes.map((name, c) =>
         element("button", { type: "button", class: "button class", title: `Class ${name} (${c + 1})`, "aria-label": `Class ${name}`, "data-class": c, onclick: () => app.takeClass(c) }, keyMark(c), element("span", {}, name)),
       );
-      const more = names.classes.length < MOST_CLASSES && !app.isReplay ? button("Add a class", { picture: "plus", onclick: () => app.addClass() }) : null;
+      const more = names.classes.length < MOST_CLASSES && !app.isReplay ? button("Add a class", { picture: "plus", onclick: () => addClass(app) }) : null;
       const chosen = app.isReplay ? keyOfClasses(names.classes) : [nodes, more];
       fill(this.classes, model === "regression" ? null : chosen);
     }
