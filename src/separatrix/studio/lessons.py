@@ -283,8 +283,8 @@ def lesson_of(name: str, state: dict[str, Any]) -> dict[str, Any]:
     points, codes, names = one.points()
     begun = {
         **state,
-        # One scale across and up where both are measured in one unit, or in none.
-        **framed(points, codes, names, lock=names["x"] == "x1"),
+        # What a curve to y is measured in has nothing to do with x.
+        **framed(points, codes, names, lock=False if one.model == "regression" else None),
         "version": 1,
         "source": None,
         "test": {"hold_out": 0, "fresh": False, "seed": 0},
