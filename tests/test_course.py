@@ -1,4 +1,4 @@
-"""The course for a teacher: it uses every lesson once, and its links, minutes and exercises are right."""
+"""The course for a teacher uses every lesson once; its links, minutes and exercises are right."""
 
 from __future__ import annotations
 
