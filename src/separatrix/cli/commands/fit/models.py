@@ -212,8 +212,8 @@ class ModelOptions(TableOptions):
     )
     time_limit: float | None = option("Stop after this many seconds.", options.POSITIVE)
     record: bool = option(
-        "Keep the steps of the fit: the corrections of a perceptron, or for a report how the bounds "
-        "meet. A correction takes 8 bytes for each feature.",
+        "Keep the steps of the fit: the corrections of a perceptron, or for a report how the "
+        "bounds meet. A correction takes 8 bytes for each feature.",
         bool,
     )
     memory: str | None = options.memory_limit()

@@ -13,9 +13,9 @@ from separatrix.assessment.documents import headline
 from separatrix.assessment.measuring import spoiled_by_weights
 from separatrix.cli.commands.diagnose.findings import warn_before_fit
 from separatrix.cli.commands.fit import FitOptions, in_memory, training
+from separatrix.cli.commands.fit.drawing import draw_fit
 from separatrix.cli.commands.fit.models import build_model, suit_table
 from separatrix.cli.commands.fit.other_scores import other_scores
-from separatrix.cli.commands.fit.drawing import draw_fit
 from separatrix.cli.commands.fit.reporting import decide, report_measures, report_model, save_fit
 from separatrix.cli.commands.fit.steps import (
     plane_record,

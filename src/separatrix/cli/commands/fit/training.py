@@ -330,7 +330,8 @@ class SplitRows(ABC):
         with_offset = len(given) == len(names) + 1 and not self.options.no_intercept
         if len(given) != len(names) and not with_offset:
             shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
-            more = "" if self.options.no_intercept else f", or {len(names) + 1:,} with the intercept"
+            more = f", or {len(names) + 1:,} with the intercept"
+            more = "" if self.options.no_intercept else more
             raise click.UsageError(
                 f"--start has {counted(len(given), 'number')}, and there "
                 f"{'is 1 feature' if len(names) == 1 else f'are {len(names):,} features'} "
