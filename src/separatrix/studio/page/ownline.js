@@ -93,6 +93,8 @@ export class OwnLine {
   compare() {
     this.showsBest = !this.showsBest;
     this.renew();
+    // The steps of the model are shown beside the best, and hidden otherwise.
+    this.goThere();
   }
 
   changed() {
