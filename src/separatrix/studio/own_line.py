@@ -99,7 +99,7 @@ def _between_classes(fit: Fitted, w: np.ndarray, b: float) -> dict[str, Any]:
         "rows": rows,
         "mistakes": int(wrong.sum()),
         "test": errors_of(drawn),
-        "width": plane.gap_width if fit.state.model == "linear_svm" else None,
+        "width": plane.gap_width if fit.state.model in ("linear_svm", "sgd") else None,
         "points": {
             "margin": spread(fit, margin),
             "slack": spread(fit, np.maximum(0.0, 1.0 - margin)) if soft else None,
