@@ -272,3 +272,36 @@ def test_the_slips_are_what_their_proofs_say():
         )
     # The loop that starts over does end where a line separates the points.
     assert names["restart"](names["corners"][:3], names["diagonal"][:3])[0] is not None
+
+
+# --- one-hot targets ------------------------------------------------------------------------------
+
+
+def test_the_direction_of_least_squares_is_the_discriminant_of_the_same_rows_alone():
+    names = page("18_one_hot")
+    A, kind = names["A"], names["kind"] == "malignant"
+    # The discriminant by its formula.
+    within = sum(np.cov(A[rows].T) * (rows.sum() - 1) for rows in (kind, ~kind))
+    direction = np.linalg.solve(within, A[kind].mean(axis=0) - A[~kind].mean(axis=0))
+    assert names["cosine"](names["squares"].coef_[0], direction) == pytest.approx(1.0, abs=1e-12)
+    assert names["cosine"](names["logistic"].coef_[0], direction) < 0.2
+    # With the targets of other rows it is another direction.
+    other = LinearDiscriminantAnalysis().fit(names["some"], names["kinds"]).coef_[0]
+    assert names["cosine"](names["squares"].coef_[0], other) < 0.999
+
+
+def test_the_class_in_the_middle_is_masked_where_the_three_stand_in_a_row():
+    names = page("18_one_hot")
+    x, row = names["x"], names["row"]
+    assert [found[1] for found in names["found"].values()] == [0, 60, 60]
+    # Three classes at the corners of a triangle have none in the middle.
+    height = np.where(row == "middle", 3.0, 0.0) + 0.1 * np.sin(40.0 * x)
+    corner = np.column_stack([x, height])
+    found = names["LeastSquaresClassifier"]().fit(corner, row).predict(corner)
+    assert np.sum(found != row) == 0
+    assert names["moved"]["least squares"][:2] == [1, 6]
+    assert names["moved"]["logistic regression"][:2] == [1, 1]
+    # As many points more, but near: least squares stays.
+    near = np.concatenate([names["near"], names["near"][60:72]])
+    model = names["LeastSquaresClassifier"]().fit(near, names["sides"])
+    assert np.sum(model.predict(names["near"]) != names["side"]) == 1

@@ -211,6 +211,14 @@ def _slips(lesson):
     assert widest["width"] == pytest.approx(2.0, abs=1e-9)
 
 
+def _one_hot(lesson):
+    assert lesson.answer["mistakes"] == 6 and len(lesson.state["points"]) == 132
+    assert lesson.ask(model="logistic")["mistakes"] == 1
+    near = lesson.state["points"][:120]
+    assert lesson.ask(points=near)["mistakes"] == 1
+    assert lesson.ask(points=near, model="logistic")["mistakes"] == 1
+
+
 _TRUE = {
     "hyperplanes": _hyperplanes,
     "separable": _separable,
@@ -229,6 +237,7 @@ _TRUE = {
     "stopping": _stopping,
     "stumps": _stumps,
     "slips": _slips,
+    "one_hot": _one_hot,
 }
 _SAID = {
     "hyperplanes": ["3 cm", "100 flowers", "0.495 cm"],
@@ -248,6 +257,7 @@ _SAID = {
     "stopping": ["20 passes", "7.6 %", "50 it is 0.88 %", "9 mistakes both"],
     "stumps": ["fewer than 6 of these 100", "one with 3"],
     "slips": ["band of 1.46", "one of 2"],
+    "one_hot": ["6 of the 132", "it is 1, and without", "it is 1 for both"],
 }
 
 

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import _safe_indexing, check_array, check_consistent_length, column_or_1d
 
+from separatrix.data.labels import is_pipeline
 from separatrix.data.random_state import random_state_of
 from separatrix.data.validation import check_number
 from separatrix.messages import counted, join
@@ -255,7 +256,7 @@ def evaluate_trials(
         losses[held] += other
         errors.append(other.mean())
         training_errors.append(own.mean())
-        last = fitted[-1] if hasattr(fitted, "steps") else fitted
+        last = fitted[-1] if is_pipeline(fitted) else fitted
         certificates.append(getattr(last, "certificate_", None))
     pair = np.array([errors, training_errors])
     pair = np.sqrt(pair) if quantity else pair

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from separatrix.geometry.separation.convergence import Convergence, convergence
-from separatrix.plots.display import Display
+from separatrix.plots.display import Animated, Display
 from separatrix.plots.points import one_axes, write_beside, write_legend, write_title
 from separatrix.plots.style import class_colours, ink, muted, paper
 from separatrix.plots.updates import bound_of, recorded, weights_after
@@ -26,7 +26,7 @@ _FEW = 40
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ConvergenceDisplay(Display):
+class ConvergenceDisplay(Animated, Display):
     r"""Why the perceptron stops: the convergence theorem's proof, correction by correction.
 
     Let :math:`u` be the unit vector of the largest margin :math:`\gamma` and :math:`R` the length

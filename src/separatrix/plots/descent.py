@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from separatrix.data.labels import is_pipeline
-from separatrix.plots.display import Display
+from separatrix.messages import counted
+from separatrix.plots.display import Animated, Display
 from separatrix.plots.fitted import claimed_problem, column_names, last_step, traces_of
 from separatrix.plots.objective_levels import objective_levels
 from separatrix.plots.points import draw_lines, one_axes, set_limits, write_legend, write_title
@@ -32,7 +33,7 @@ _SAME = 1e-9
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DescentDisplay(Display):
+class DescentDisplay(Animated, Display):
     """Iterates of fits over the level sets of their objective, for two of its weights.
 
     Schedules, batch and single steps, or solvers are compared on one objective: each path has a
@@ -262,7 +263,7 @@ class DescentDisplay(Display):
         ]
         others = len(self.point) - 2
         title = "The objective over two weights"
-        title += f", {others:,} others at their best" if others else ""
+        title += f", {counted(others, 'other')} at their best" if others else ""
         title += f"; beyond the picture: {', '.join(outside)}" if outside else ""
         write_title(ax, title)
 

@@ -85,6 +85,13 @@ def _sine() -> _Points:
     return _set(points, np.zeros(30, int), x="x", y="y", classes=["points", "other"])
 
 
+def _far() -> _Points:
+    rng = np.random.default_rng(0)
+    clouds = [rng.normal(centre, 0.55, size=(60, 2)) for centre in ((-1.4, 0), (1.4, 0))]
+    points = np.concatenate([*clouds, rng.normal((9, -9), 0.6, size=(12, 2))])
+    return _set(points.round(3), np.repeat([0, 1], [60, 72]), classes=["left", "right"])
+
+
 @dataclass(frozen=True)
 class _Lesson:
     title: str
@@ -258,6 +265,16 @@ _LESSONS = {
         {"margin": 1.0, "fit_intercept": False},
         "Corrections until every score is at least 1 leave a band of 1.46 without a point in it, "
         "which is not the widest. A linear SVM with the hard margin has one of 2.",
+    ),
+    "one_hot": _Lesson(
+        "One-hot targets: least squares as a classifier, and why not",
+        _far,
+        "least_squares",
+        "none",
+        {},
+        "Twelve points deep on their own side turn the line of least squares: 6 of the 132 are on "
+        "the wrong side. With logistic regression it is 1, and without the twelve it is 1 for "
+        "both.",
     ),
 }
 
