@@ -59,6 +59,22 @@ def test_a_line_between_classes_is_measured_as_by_hand(studio):
         assert found["points"]["mistake"] == (z < 0.0).tolist()
 
 
+def test_a_line_is_tested_on_the_points_that_are_held_out(studio):
+    begun = {**studio.traits["state"], **shape("moons", n=40, noise=0.8)}
+    for model, line in (("linear_svm", [0.5, -1.25, 0.3]), ("regression", [0.5, -2.0, 1.0])):
+        state = {**begun, "model": model, "line": line, "test": {"hold_out": 30}, "lift": ["x2"]}
+        found = studio.reply({"type": "line", "seq": 1, "state": state})
+        x, y, code = np.array(state["points"]).T
+        score = line[0] * x + line[1] * y + line[2]
+        wrong = (score >= 0) != (code == 1)
+        values = wrong if model == "linear_svm" else (score / line[1]) ** 2
+        held = np.isin(np.arange(40), found["test"]["rows"])
+        assert 10 < held.sum() < 14
+        for part, rows in (("test", held), ("training", ~held)):
+            assert found["test"][part]["error"] == pytest.approx(values[rows].mean(), rel=1e-12)
+            assert found["test"][part]["points"] == rows.sum()
+
+
 def test_the_gap_is_to_a_bound_and_the_models_own_line_has_none(studio):
     for model in ("linear_svm", "logistic", "least_squares"):
         found, _ = _asked(studio, model, [1.0, 1.0, 0.0])

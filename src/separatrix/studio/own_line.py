@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.losses import SquaredResidual
 from separatrix.messages import counted
+from separatrix.studio.errors import errors_of
 from separatrix.studio.fitting import Fitted, objective_at, spread
 from separatrix.studio.wording import below
 
@@ -21,6 +23,21 @@ _NEAR = 1e-3
 _DIGITS = 4
 # What scores are measured by: the score as the only coordinate.
 _OF_SCORES = Hyperplane(np.ones(1), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """What stands in the place of a fitted model, so that its errors are counted as those are."""
+
+    weights: np.ndarray
+    intercept: float
+
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
+        return Hyperplane(self.weights, self.intercept).decision(X)
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        values: np.ndarray = X @ self.weights + self.intercept
+        return values
 
 
 def line_of(fit: Fitted, line: tuple[float, float, float] | None, view: Any) -> dict[str, Any]:
@@ -57,10 +74,11 @@ def _begun(fit: Fitted, view: Any) -> list[float]:
 
 def _between_classes(fit: Fitted, w: np.ndarray, b: float) -> dict[str, Any]:
     plane, places, y = Hyperplane(w, b), fit.state.points[fit.rows], fit.y
+    # A line uses none of the features that a model may have besides the coordinates.
+    drawn = replace(fit, model=_Line(np.append(w, np.zeros(fit.X.shape[1] - 2)), b))
     own, its = plane.decision(places), fit.scores(places)
     margin = y * own
-    # A point on the line is predicted to be of the second class.
-    wrong = np.where(y > 0, own < 0.0, own >= 0.0)
+    wrong = drawn.missed(places, fit.state.codes[fit.rows])
     measures: dict[str, Callable[[np.ndarray], float]] = {
         "mistakes": lambda s: int(np.sum(np.where(y > 0, s < 0.0, s >= 0.0))),
         "mean hinge loss": lambda s: _OF_SCORES.objective(s[:, None], y, "hinge", lam=0.0),
@@ -72,7 +90,7 @@ def _between_classes(fit: Fitted, w: np.ndarray, b: float) -> dict[str, Any]:
     if fit.plane is not None and fit.plane[0].any():
         its_margin = Hyperplane(*fit.plane).geometric_margin(places, y)
     rows.append(["geometric margin", plane.geometric_margin(places, y), its_margin])
-    objective = _objective(fit, w, b)
+    objective = _objective(fit, drawn.model)
     if objective is not None:
         rows.insert(1, ["objective C(\u03b8, \u03b8\u2080)", *objective[:2]])
     soft = fit.state.model in ("linear_svm", "kernel_svm", "sgd")
@@ -80,7 +98,8 @@ def _between_classes(fit: Fitted, w: np.ndarray, b: float) -> dict[str, Any]:
         **_distance_to_best(objective, rows[0]),
         "rows": rows,
         "mistakes": int(wrong.sum()),
-        "width": plane.gap_width if fit.state.model == "linear_svm" else None,
+        "test": errors_of(drawn),
+        "width": plane.gap_width if fit.state.model in ("linear_svm", "sgd") else None,
         "points": {
             "margin": spread(fit, margin),
             "slack": spread(fit, np.maximum(0.0, 1.0 - margin)) if soft else None,
@@ -104,6 +123,7 @@ def _to_y(fit: Fitted, slope: float, intercept: float) -> dict[str, Any]:
     return {
         **_distance_to_best((error, least, least) if straight else None, rows[0]),
         "rows": rows,
+        "test": errors_of(replace(fit, model=_Line(np.array([slope]), intercept))),
         "slope": slope,
         "intercept": intercept,
         "points": {
@@ -113,11 +133,10 @@ def _to_y(fit: Fitted, slope: float, intercept: float) -> dict[str, Any]:
     }
 
 
-def _objective(fit: Fitted, w: np.ndarray, b: float) -> tuple[float, float, float] | None:
+def _objective(fit: Fitted, line: _Line) -> tuple[float, float, float] | None:
     """The model's objective at the line and at the fit, and its lower bound; None without one."""
     found, model, options = fit.model.certificate_, fit.state.model, fit.options
-    # A line uses none of the features that a model may have besides the coordinates.
-    w = np.append(w, np.zeros(fit.X.shape[1] - 2))
+    w, b = line.weights, line.intercept
     if model in ("logistic", "linear_svm", "sgd"):
         return objective_at(fit)(w, b), found.primal, found.dual
     if model == "kernel_svm" and options["kernel"] == "linear":

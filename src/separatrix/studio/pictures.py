@@ -140,7 +140,8 @@ def _multipliers(fit: Fitted) -> dict[str, Any]:
 
 def width_of(fit: Fitted) -> float | None:
     """How wide the street between the margin lines is."""
-    if fit.state.model != "linear_svm" or fit.plane is None or not fit.plane[0].any():
+    has_street = fit.state.model in ("linear_svm", "sgd")
+    if not has_street or fit.plane is None or not fit.plane[0].any():
         return None
     return Hyperplane(*fit.plane).gap_width
 

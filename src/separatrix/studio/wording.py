@@ -15,7 +15,7 @@ __all__ = ["PAGE", "below", "certificate_of", "sentence"]
 
 # Below this share of the objective nobody counts the zeros.
 _NEAR = 1e-8
-# The digits of an objective and of its bound that are tried, until both agree.
+# The digits of an objective and of its bound that are tried, until both agree; otherwise four.
 _DIGITS = (6, 5, 4, 3)
 # A formula of the library in the signs of a printed page.
 _SIGNS = {
@@ -131,7 +131,7 @@ def _distance(fit: Fitted, found: Certificate) -> str:
         if bound == own:
             break
     else:
-        own = f"{found.primal:.{digits}g}"
+        bound, own = below(found.dual, 4), f"{found.primal:.4g}"
     proved = f"{_none(fit)} can do better than {bound} by this measure"
     one = "these have" if fit.several else "this one has"
     if bound == own or not found.bounds_share:

@@ -47,7 +47,7 @@ const HANDS = [
 ];
 
 const DRAWN = [
-  ["line", "the boundary; dashed: the margin lines, or the targets of least squares"],
+  ["line", "the boundary; dashed: the margin lines with the street between them, or the targets of least squares"],
   ["shading", "the side of each class, stronger where the model is more certain"],
   ["arrow θ", "the weights, perpendicular to the boundary where both axes have the same scale"],
   ["larger mark", "several points at one place; its area grows with their number"],

@@ -15,7 +15,7 @@ export function layOut(app) {
   const { bar, toolbar, picture, time, voice, tours, controls, panels, proof, data, out, heldOut, own } = app;
   // Of many points, Tab would have to walk through all.
   const past = button("Skip the points and go to the model", { kind: "skip", onclick: () => controls.chooser.focus() });
-  const said = element("div", { class: "said" }, voice.status, tours.offer);
+  const said = element("div", { class: "said" }, element("div", {}, heldOut.errors, voice.status), tours.offer);
   const region = (label) => ({ class: "side", role: "region", "aria-label": label });
   return [
     bar.node,
@@ -25,11 +25,11 @@ export function layOut(app) {
       element(
         "div",
         { class: "front" },
-        element(app.isWidget ? "div" : "main", { class: "stage" }, toolbar.node, past, picture.node, time.node, voice.alert, said, heldOut.errors, voice.live, own.node),
+        element(app.isWidget ? "div" : "main", { class: "stage" }, toolbar.node, past, picture.node, time.node, voice.alert, said, voice.live, own.node),
         tours.node,
       ),
-      element("div", region("Model and second picture"), controls.node, app.isReplay ? null : heldOut.node, panels.node),
-      element("div", region("Proof, data and code"), proof.node, data?.node, out.node),
+      element("div", region("Model and second picture"), controls.node, panels.node),
+      element("div", region("Proof, data and code"), proof.node, data?.node, app.isReplay ? null : heldOut.node, out.node),
     ),
     jumpBar([
       ["to-tour", "Tour", tours.node],
@@ -38,6 +38,7 @@ export function layOut(app) {
       ["", "Second picture", panels.node],
       ["", "Proof", proof.node],
       ["", "Data", data?.node],
+      ["", "Test", app.isReplay ? null : heldOut.node],
       ["", "Export", out.node],
     ]),
     app.help,

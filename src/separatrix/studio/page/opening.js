@@ -7,7 +7,7 @@ const PACE = 200;
 export class Opening {
   constructor(app) {
     const { moving } = app.model.get("seed_tables") ?? {};
-    if (!moving || app.isWidget || app.isReplay || location.hash) return;
+    if (!moving || !app.isNew) return;
     this.app = app;
     this.isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const click = matchMedia("(pointer: coarse)").matches ? "Tap" : "Click";

@@ -93,6 +93,8 @@ export class OwnLine {
   compare() {
     this.showsBest = !this.showsBest;
     this.renew();
+    // The steps of the model are shown beside the best, and hidden otherwise.
+    this.goThere();
   }
 
   changed() {
@@ -136,8 +138,8 @@ export class OwnLine {
   // What the picture shows of the model, or of this line in its place.
   over(shown) {
     if (!this.isAlone || !shown.answer) return shown;
-    const { points, mistakes, width = null } = this.reply;
-    return { ...shown, isLast: true, theta: null, visit: -1, answer: { ...shown.answer, steps: null, lines: [], field: null, ellipses: [], theta: null, points, mistakes, width } };
+    const { points, mistakes, width = null, test = null } = this.reply;
+    return { ...shown, isLast: true, theta: null, visit: -1, answer: { ...shown.answer, steps: null, lines: [], field: null, ellipses: [], theta: null, points, mistakes, width, test } };
   }
 
   // ---- below the picture

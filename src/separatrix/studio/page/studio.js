@@ -38,7 +38,10 @@ export class App {
     this.model = model;
     this.isReplay = Boolean(model.get("replay"));
     this.isWidget = !document.body.classList.contains("separatrix-page");
-    this.limits = { points: 2000, ...model.get("seed_tables")?.limits };
+    const { limits, lesson, columns = [] } = model.get("seed_tables") ?? {};
+    this.limits = { points: 2000, ...limits };
+    // A page of its own that shows nobody's points.
+    this.isNew = !this.isWidget && !this.isReplay && !lesson && !columns.length && !location.hash;
     const linked = this.linked();
     this.store = new Store({ ...EMPTY_STATE, ...model.get("state"), ...linked });
     this.trait = new Trait(this);
@@ -318,6 +321,7 @@ export class App {
 
   describe() {
     const { state } = this.store;
+    this.heldOut.drawErrors(this.shown.answer?.test);
     const said = this.pointed >= 0 ? describePoint(state, this.shown, this.pointed) + othersThere(crowds(state, heldOutIn(state, this.shown))[this.pointed] ?? {}) : "";
     this.voice.say(said || [countedFacts(this.shown, this.answeredModel), distortedFact(this)].filter(Boolean).join(" · "));
   }

@@ -4,7 +4,7 @@ import { button, element, fill, identifier } from "./dom.js";
 export class Tours {
   constructor(app) {
     this.app = app;
-    const { tours = [], lessons = [], lesson, columns = [] } = app.model.get("seed_tables") ?? {};
+    const { tours = [], lessons = [], lesson } = app.model.get("seed_tables") ?? {};
     const entry = ({ name, title }) => element("li", {}, button(title, { kind: "plain", onclick: () => this.start(name) }));
     const id = identifier("tours");
     this.dialog = element(
@@ -19,9 +19,8 @@ export class Tours {
     this.node = element("section", { class: "card tour", "aria-label": "Tour", tabindex: "-1", hidden: true });
     this.order = [...tours, ...lessons];
     this.hasAny = this.order.length > 0;
-    // Offered on a page of its own that shows nobody's points, until something is changed there.
-    const isNew = tours.length && !app.isReplay && !app.isWidget && !lesson && !columns.length && !location.hash;
-    this.offer = button("Start a tour", { picture: "tour", text: true, kind: "offer", hidden: !isNew, hint: "What to drag and what to watch, in a minute", onclick: () => this.start(tours[0].name) });
+    // Until something is changed.
+    this.offer = button("Start a tour", { picture: "tour", text: true, kind: "offer", hidden: !(tours.length && app.isNew), hint: "What to drag and what to watch, in a minute", onclick: () => this.start(tours[0].name) });
     app.store.on(() => (this.offer.hidden = true));
     // The page begins with its state already; a link brings one of its own.
     if (lesson && !app.isReplay && !location.hash) queueMicrotask(() => this.start(lesson, true));
