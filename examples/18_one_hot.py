@@ -228,4 +228,4 @@ print(
 #
 #    :class:`separatrix.LeastSquaresClassifier`, :class:`separatrix.LinearDiscriminantAnalysis`,
 #    :class:`separatrix.plots.DecisionDisplay`.
-#    Back to the start: :ref:`hyperplanes <sphx_glr_auto_examples_01_hyperplanes.py>`
+#    Next: :ref:`several classes <sphx_glr_auto_examples_19_several_classes.py>`

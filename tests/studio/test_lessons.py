@@ -219,6 +219,13 @@ def _one_hot(lesson):
     assert lesson.ask(points=near, model="logistic")["mistakes"] == 1
 
 
+def _several_classes(lesson):
+    fit = lesson.kernel._last
+    predicted, truth = fit.predicted(fit.X), np.array(lesson.state["points"])[:, 2]
+    assert np.sum(predicted == 1) == 0 and np.sum(truth == 1) == lesson.answer["mistakes"] == 40
+    assert lesson.ask(model="logistic")["mistakes"] == 1 and len(truth) == 160
+
+
 _TRUE = {
     "hyperplanes": _hyperplanes,
     "separable": _separable,
@@ -238,6 +245,7 @@ _TRUE = {
     "stumps": _stumps,
     "slips": _slips,
     "one_hot": _one_hot,
+    "several_classes": _several_classes,
 }
 _SAID = {
     "hyperplanes": ["3 cm", "100 flowers", "0.495 cm"],
@@ -258,6 +266,7 @@ _SAID = {
     "stumps": ["fewer than 6 of these 100", "one with 3"],
     "slips": ["band of 1.46", "one of 2"],
     "one_hot": ["6 of the 132", "it is 1, and without", "it is 1 for both"],
+    "several_classes": ["none of the 40", "1 of 160"],
 }
 
 

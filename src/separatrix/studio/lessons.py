@@ -92,6 +92,14 @@ def _far() -> _Points:
     return _set(points.round(3), np.repeat([0, 1], [60, 72]), classes=["left", "right"])
 
 
+def _between() -> _Points:
+    """Three clouds, and one between them."""
+    rng = np.random.default_rng(0)
+    names = {"east": (2.6, -1.5), "middle": (0, 0), "north": (0, 3), "west": (-2.6, -1.5)}
+    points = [rng.normal(centre, 0.55, size=(40, 2)) for centre in names.values()]
+    return _set(np.concatenate(points).round(3), np.repeat(range(4), 40), classes=[*names])
+
+
 @dataclass(frozen=True)
 class _Lesson:
     title: str
@@ -275,6 +283,15 @@ _LESSONS = {
         "Twelve points deep on their own side turn the line of least squares: 6 of the 132 are on "
         "the wrong side. With logistic regression it is 1, and without the twelve it is 1 for "
         "both.",
+    ),
+    "several_classes": _Lesson(
+        "Several classes: against the rest, by pairs, at once",
+        _between,
+        "least_squares",
+        "none",
+        {},
+        "Least squares fits an output for each class, and finds none of the 40 points in the "
+        "middle. Logistic regression fits all classes at once: 1 of 160 is on the wrong side.",
     ),
 }
 
