@@ -91,7 +91,9 @@ def test_two_weights_of_many_and_of_regressions() -> None:
     own = np.column_stack([X, X**2]), Y
     assert DescentDisplay.from_estimators(wide, *own, weights=[3, "intercept"]).pair == (3, 4)
     for weights in ("intercept", [0, 0], [0, 9], [1], [0, "age"]):
-        with pytest.raises(ValueError, match="must name two different weights of x0, x1, x2"):
+        with pytest.raises(
+            ValueError, match="not a weight; there are 5: x0, x1|two different weights"
+        ):
             DescentDisplay.from_estimators(wide, *own, weights=weights)
 
 

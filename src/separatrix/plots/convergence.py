@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from separatrix.geometry.separation.convergence import Convergence, convergence
 from separatrix.plots.display import Animated, Display
-from separatrix.plots.points import one_axes, write_beside, write_legend, write_title
+from separatrix.plots.points import write_beside, write_title
 from separatrix.plots.style import class_colours, ink, muted, paper
 from separatrix.plots.updates import bound_of, recorded, weights_after
 
@@ -103,58 +103,28 @@ class ConvergenceDisplay(Animated, Display):
             several classes none is chosen.
         """
         run = recorded(model, X, y, part)
-        updates, offset, rate = run["updates"], run["fit_intercept"], run["rate"]
-        thetas = weights_after(updates, offset)
-        squares = run["X"].row_squares()[[update.sample for update in updates]] + float(offset)
+        thetas, rows = weights_after(run), [update.sample for update in run.updates]
+        lengths = run.rate * np.sqrt(run.X.row_squares()[rows] + float(run.fit_intercept))
         steps = np.linalg.norm(np.diff(thetas, axis=0), axis=1)
-        if not (run["plain_rule"] and np.allclose(steps, rate * np.sqrt(squares), rtol=1e-6)):
+        if not (run.plain_rule and np.allclose(steps, lengths, rtol=1e-6)):
             raise ValueError(
                 "The convergence theorem is about corrections by rate * y * x with one rate for "
                 "all; fit without row weights and with a constant rate."
             )
-        options = {"fit_intercept": offset, "rate": rate, "margin": run["margin"]}
-        bound = bound_of(run["X"], run["codes"], updates, **options)
-        signs = np.where(run["codes"] == 1, 1.0, -1.0)
-        return cls(proof=convergence(bound, run["X"], signs, thetas)).plot(ax=ax)
+        signs = np.where(run.codes == 1, 1.0, -1.0)
+        return cls(proof=convergence(bound_of(run), run.X, signs, thetas)).plot(ax=ax)
 
     @property
     def n_frames(self) -> int:
         """The frames of an animation: the start, and one after every correction."""
         return len(self.proof.length)
 
-    def plot(self, ax: Axes | None = None) -> ConvergenceDisplay:
-        """Draw the whole run.
+    def legend_handles(self) -> list[Any]:
+        """Both sides of the proof and its ends, for a legend."""
+        return list(self.lines_.values())
 
-        Parameters
-        ----------
-        ax : Axes, optional
-
-        Returns
-        -------
-        self
-        """
-        given = one_axes(ax, figsize=self.frame_size)
-        self._draw(self.n_frames - 1, given)
-        if ax is None:
-            write_legend(self.ax_, list(self.lines_.values()), below=True)
-        else:
-            given.legend(loc="upper left", fontsize="small")
-        return self
-
-    def draw_frame(self, k: int, ax: Axes) -> None:
-        """Draw the run up to correction ``k``, in axes of the whole run, and a legend below.
-
-        Parameters
-        ----------
-        k : int
-            From 0, the start, to ``n_frames - 1``.
-        ax : Axes
-        """
-        self._draw(k, ax)
-        if not self.figure_.legends:
-            write_legend(self.ax_, list(self.lines_.values()), below=True)
-
-    def _draw(self, k: int, ax: Axes) -> None:
+    def _draw_step(self, k: int, ax: Axes) -> None:
+        """The run up to correction ``k``, in axes of the whole run."""
         self._begin(ax)
         proof, made = self.proof, self.n_frames - 1
         known = proof.bound.bound <= _REACH * max(made, 1)

@@ -10,12 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from separatrix.data.labels import is_pipeline
 from separatrix.messages import counted
 from separatrix.plots.display import Animated, Display
-from separatrix.plots.fitted import claimed_problem, column_names, last_step, traces_of
+from separatrix.plots.fitted import column_names, last_step, recorded_iterates, two_columns
 from separatrix.plots.objective_levels import objective_levels
-from separatrix.plots.points import draw_lines, one_axes, set_limits, write_legend, write_title
+from separatrix.plots.points import draw_lines, set_limits, write_title
 from separatrix.plots.style import class_colours, class_markers, ink, muted, plain
 
 __all__ = ["DescentDisplay"]
@@ -137,19 +136,13 @@ class DescentDisplay(Animated, Display):
             models = {type(last_step(models)).__name__: models}
         if not models:
             raise ValueError("models is empty; name at least one fit.")
-        fits: dict[str, Any] = {}
-        for name, model in models.items():
-            rows = model[:-1].transform(X) if is_pipeline(model) else X
-            fit = last_step(model)
-            fits[str(name)] = fit, claimed_problem(fit, rows, y), traces_of(fit, "iterates")[0]
-        best, problem, _ = min(
+        fits = {str(name): recorded_iterates(model, X, y) for name, model in models.items()}
+        best, problem, *_ = min(
             fits.values(), key=lambda one: (not one[0].certificate_.ok, one[0].certificate_.primal)
         )
         point = problem.join(np.ravel(best.coef_), np.ravel(best.intercept_)[0])
         value = problem.value(problem.to_internal(point))
-        for name, (_, other, trace) in fits.items():
-            if not len(trace.coef):
-                raise ValueError(f"The record of {name!r} has no iterates to draw.")
+        for name, (_, other, *_) in fits.items():
             if other.shape != problem.shape or not np.isclose(
                 other.value(other.to_internal(point)), value, rtol=_SAME
             ):
@@ -158,15 +151,13 @@ class DescentDisplay(Animated, Display):
                     "with the same loss, penalty and intercept (C = 1 / (alpha n))."
                 )
         columns = column_names(getattr(best, "feature_names_in_", None), problem.design.n_features)
-        pair = _pair_of(weights, columns, problem.fit_intercept)
-        paths = {}
-        for name, (_, _, trace) in fits.items():
-            iterates = zip(trace.coef, trace.intercept, strict=True)
-            joined = [problem.join(np.ravel(w), np.ravel(b)[0]) for w, b in iterates]
-            paths[name] = np.array(joined)[:, pair]
+        if weights is None:
+            weights = (0, 1) if len(columns) > 1 else (0, "intercept")
+        known = [*columns, "intercept"] if problem.fit_intercept else columns
+        pair = two_columns(weights, known, "weights", "weight")
         called = [f"weight of {name}" for name in columns] + ["intercept"]
         return cls(
-            paths=paths,
+            paths={name: iterates[:, pair] for name, (*_, iterates) in fits.items()},
             best=point[list(pair)],
             certified=best.certificate_.ok,
             problem=problem,
@@ -205,40 +196,12 @@ class DescentDisplay(Animated, Display):
         (left, bottom), (right, top) = (low + high) / 2 - half, (low + high) / 2 + half
         return float(left), float(right), float(bottom), float(top)
 
-    def plot(self, ax: Axes | None = None) -> DescentDisplay:
-        """Draw all iterates.
+    def legend_handles(self) -> list[Any]:
+        """The paths and the minimum, for a legend."""
+        return [*self.lines_.values(), self.minimum_]
 
-        Parameters
-        ----------
-        ax : Axes, optional
-
-        Returns
-        -------
-        self
-        """
-        given = one_axes(ax, figsize=self.frame_size)
-        self._draw(self.n_frames - 1, given)
-        handles = [*self.lines_.values(), self.minimum_]
-        if ax is None:
-            write_legend(self.ax_, handles, below=True)
-        else:
-            given.legend(handles=handles, loc="best", fontsize="x-small")
-        return self
-
-    def draw_frame(self, k: int, ax: Axes) -> None:
-        """Draw the paths up to iterate ``k``, and a legend below.
-
-        Parameters
-        ----------
-        k : int
-            From 0 to ``n_frames - 1``; shorter paths stay at their ends.
-        ax : Axes
-        """
-        self._draw(k, ax)
-        if not self.figure_.legends:
-            write_legend(self.ax_, [*self.lines_.values(), self.minimum_], below=True)
-
-    def _draw(self, k: int, ax: Axes) -> None:
+    def _draw_step(self, k: int, ax: Axes) -> None:
+        """The paths up to iterate ``k``; shorter ones stay at their ends."""
         self._begin(ax)
         left, right, bottom, top = self.extent
         for _, lines in self.contours:
@@ -266,21 +229,3 @@ class DescentDisplay(Animated, Display):
         title += f", {counted(others, 'other')} at their best" if others else ""
         title += f"; beyond the picture: {', '.join(outside)}" if outside else ""
         write_title(ax, title)
-
-
-def _pair_of(weights: Any, columns: list[str], offset: bool) -> tuple[int, int]:
-    """The positions of two weights among those of all columns and the intercept."""
-    known = [*columns, "intercept"] if offset else columns
-    if weights is None:
-        weights = range(2) if len(columns) > 1 else (0, "intercept")
-    chosen = list(weights) if np.size(weights) == 2 and not isinstance(weights, str) else [weights]
-    found = []
-    for one in chosen:
-        if isinstance(one, str) and one in known:
-            found.append(known.index(one))
-        elif isinstance(one, int | np.integer) and 0 <= one < len(columns):
-            found.append(int(one))
-    if len(found) != 2 or len(set(found)) != 2:
-        listed = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
-        raise ValueError(f"weights={weights!r} must name two different weights of {listed}.")
-    return found[0], found[1]

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import matplotlib as mpl
 import numpy as np
@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from separatrix.data.validation import check_number
-from separatrix.plots.points import figure_of
+from separatrix.plots.points import figure_of, one_axes, write_legend
 
 __all__ = ["Animated", "Display", "Looks", "spread_steps"]
 
@@ -65,13 +65,45 @@ class Animated:
         """The number of frames of an animation."""
         raise NotImplementedError
 
+    def legend_handles(self) -> list[Any]:
+        """What has been drawn, for a legend."""
+        raise NotImplementedError
+
+    def _draw_step(self, k: int, ax: Axes) -> None:
+        """Draw frame ``k`` without a legend."""
+        raise NotImplementedError
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the last frame, which has all steps.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+
+        Returns
+        -------
+        self
+        """
+        given = one_axes(ax, self.frame_size)
+        self._draw_step(self.n_frames - 1, given)
+        write_legend(given, self.legend_handles(), below=True, inside=ax is not None)
+        return self
+
     def draw_frame(self, k: int, ax: Axes) -> None:
-        """Draw frame ``k``, from 0, into axes that are empty.
+        """Draw frame ``k`` into axes that are empty, and a legend below them with the first.
 
         The figure of the axes is the same for all frames, and so is the layout, which is that of
-        the first; a legend of the figure, below the axes say, is drawn with the first.
+        the first.
+
+        Parameters
+        ----------
+        k : int
+            From 0 to ``n_frames - 1``.
+        ax : Axes
         """
-        raise NotImplementedError
+        self._draw_step(k, ax)
+        if not figure_of(ax).legends:
+            write_legend(ax, self.legend_handles(), below=True)
 
     def save_gif(
         self, path: str | os.PathLike[str], *, fps: float = 2.0, dpi: float = 120.0

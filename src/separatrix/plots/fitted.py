@@ -87,6 +87,13 @@ def last_step(model: Any) -> Any:
     return model.steps[-1][1] if is_pipeline(model) else model
 
 
+def last_rows(model: Any, X: Any) -> tuple[Any, Any]:
+    """The last step of a pipeline and the rows that it sees; any other model and the rows."""
+    last = last_step(model)
+    alone = last is model or len(model.steps) == 1
+    return last, X if alone else model[:-1].transform(X)
+
+
 def traces_of(model: Any, what: str) -> tuple[Trace, ...]:
     """The records of a fit, one a binary problem.
 
@@ -129,6 +136,25 @@ def claimed_problem(model: Any, X: Any, y: Any) -> Any:
     if len(claims) > 1 or problem.output_shape:
         raise ValueError(f"This {name} has weights for several classes or targets; fit one pair.")
     return problem
+
+
+def recorded_iterates(model: Any, X: Any, y: Any) -> tuple[Any, Any, Trace, np.ndarray]:
+    """A linear fit, its problem, its record, and the weights of every iterate that it holds.
+
+    The intercept is the last of the weights, if there is one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`claimed_problem`, and if no iterates were recorded.
+    """
+    fit, rows = last_rows(model, X)
+    problem, trace = claimed_problem(fit, rows, y), traces_of(fit, "iterates")[0]
+    if not len(trace.coef):
+        raise ValueError(f"The record of this {type(fit).__name__} has no iterates.")
+    iterates = zip(trace.coef, trace.intercept, strict=True)
+    weights = [problem.join(np.ravel(w), np.ravel(b)[0]) for w, b in iterates]
+    return fit, problem, trace, np.array(weights)
 
 
 def class_codes(model: Any, y: Any, n_samples: int) -> np.ndarray:
@@ -181,8 +207,12 @@ def two_labels(name: str, pair: Any, known: list[Any]) -> tuple[Any, Any]:
     return first, second
 
 
-def two_columns(features: Any, names: list[str]) -> tuple[int, int]:
-    """The positions of two columns, which are given by name or position.
+def two_columns(
+    features: Any, names: list[str], called: str = "features", kind: str = "column"
+) -> tuple[int, int]:
+    """The positions of two columns, or of two weights, which are given by name or position.
+
+    ``called``: the parameter that holds them.
 
     Raises
     ------
@@ -200,11 +230,11 @@ def two_columns(features: Any, names: list[str]) -> tuple[int, int]:
             out.append(int(column) % len(names))
         else:
             raise ValueError(
-                f"features names {column!r}, which is not a column of X; there are {len(names)}: "
+                f"{called} names {column!r}, which is not a {kind}; there are {len(names)}: "
                 f"{', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
             )
     if len(out) != 2 or out[0] == out[1]:
-        raise ValueError(f"features must be two different columns; they are {requested!r}.")
+        raise ValueError(f"{called} must be two different {kind}s; they are {requested!r}.")
     return out[0], out[1]
 
 

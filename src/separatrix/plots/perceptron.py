@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ from separatrix.plots.points import (
     write_title,
 )
 from separatrix.plots.style import class_colours, class_looks, ink, muted, number, paper, plain
-from separatrix.plots.updates import bound_of, recorded
+from separatrix.plots.updates import Run, bound_of, recorded
 from separatrix.solvers.trace import Update
 
 __all__ = ["PerceptronDisplay"]
@@ -77,7 +77,7 @@ def _tuples(*pair: Sequence[float]) -> str:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PerceptronDisplay(Animated, Display):
+class PerceptronDisplay(Run, Animated, Display):
     r"""The updates of a perceptron: the mistake, and what it does to the weights.
 
     With two features every picture is the plane of the points.  The row that was on the wrong
@@ -157,18 +157,7 @@ class PerceptronDisplay(Animated, Display):
     (w, b) = (4, −2, 0) → (4, −0.5, 1)
     """
 
-    X: Any
-    codes: np.ndarray
-    classes: Sequence[Any]
-    updates: Sequence[Update]
     shown: Sequence[int]
-    names: Sequence[str]
-    margin: float = 0.0
-    fit_intercept: bool = True
-    n_passes: int = 0
-    finished: bool = True
-    plain_rule: bool = True
-    rate: float = 1.0
 
     def __post_init__(self) -> None:
         self.in_plane = self.X.n_features == 2
@@ -225,8 +214,7 @@ class PerceptronDisplay(Animated, Display):
             If the updates were not recorded, there were none, ``updates`` names one that is not
             there, ``X`` or ``y`` are not the training data, or of several classes none is chosen.
         """
-        run = recorded(model, X, y, part)
-        display = cls(**run, shown=())
+        display = cls(**vars(recorded(model, X, y, part)), shown=())
         display.shown = display._chosen(updates)
         return display.plot(ax=ax)
 
@@ -327,7 +315,7 @@ class PerceptronDisplay(Animated, Display):
 
     # --- drawing ----------------------------------------------------------------------------
 
-    def plot(self, ax: Any = None) -> PerceptronDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the updates in ``shown``, a panel each.
 
         Parameters
@@ -388,20 +376,17 @@ class PerceptronDisplay(Animated, Display):
         ValueError
             For a number that is not there.
         """
-        update = self._update(k)
+        self._update(k)
         self._begin(one_axes(ax, figsize=(5.6, 5.9) if self.in_plane else (6.0, 4.0)))
-        self._draw(self.ax_, update)
-        self.ax_.set_title(self.title(k))
+        self._draw_step(k - 1, self.ax_)
         if ax is None:
             write_legend(self.ax_, self.legend_handles(), below=True)
         return self
 
-    def draw_frame(self, k: int, ax: Axes) -> None:
-        """Draw the update after ``k`` others, with its title and a legend below."""
+    def _draw_step(self, k: int, ax: Axes) -> None:
+        """The update after ``k`` others, with its title."""
         self._draw(ax, self.updates[k])
         ax.set_title(self.title(k + 1))
-        if not ax.figure.legends:
-            write_legend(ax, self.legend_handles(), below=True)
 
     def legend_handles(self) -> list[Any]:
         """What the picture's signs mean, for a legend where it suits: axes given get none."""
@@ -598,14 +583,7 @@ class PerceptronDisplay(Animated, Display):
     def _bound(self) -> PerceptronBound | None:
         if not self.plain_rule or self.X.n_stored > _SMALL or self.X.n_features > _WIDE:
             return None
-        return bound_of(
-            self.X,
-            self.codes,
-            self.updates,
-            fit_intercept=self.fit_intercept,
-            rate=self.rate,
-            margin=self.margin,
-        )
+        return bound_of(self)
 
     def _draw_bars(self, ax: Axes, epochs: np.ndarray) -> None:
         samples = np.array([update.sample for update in self.updates], dtype=np.intp)

@@ -406,10 +406,13 @@ def write_note(ax: Any, note: str, title: str = "") -> None:
     write_title(ax, title, pad=8.0 + 1.25 * small * len(lines))
 
 
-def write_legend(ax: Axes, handles: Sequence[Any], *, below: bool = False) -> Legend:
+def write_legend(
+    ax: Axes, handles: Sequence[Any], *, below: bool = False, inside: bool = False
+) -> Legend:
     """What is what, where it covers no points: beside the axes, or below the figure if too wide.
 
-    In a figure without a layout that makes room for it, within the axes, where there is most room.
+    In a figure without a layout that makes room for it, or ``inside``, within the axes, where there
+    is most room.
     """
     # Long names leave the axes their room.
     labels = [str(h.get_label()) for h in handles]
@@ -419,8 +422,9 @@ def write_legend(ax: Axes, handles: Sequence[Any], *, below: bool = False) -> Le
     ]
     given: dict[str, Any] = {"handles": list(handles), "labels": labels, "handletextpad": 0.4}
     layout = figure_of(ax).get_layout_engine()
-    if layout is None:
-        return readable(ax.legend(loc="best", **given))
+    if layout is None or inside:
+        font = "x-small" if inside else None
+        return readable(ax.legend(loc="best", fontsize=font, **given))
     legend = ax.legend(
         loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, borderaxespad=0.0, **given
     )

@@ -11,11 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from separatrix.data.labels import is_pipeline
 from separatrix.data.validation import check_number
 from separatrix.plots.certificate import Curve
 from separatrix.plots.display import Display
-from separatrix.plots.fitted import claimed_problem, last_step, traces_of
+from separatrix.plots.fitted import recorded_iterates
 from separatrix.plots.points import one_axes, write_beside, write_legend, write_title
 from separatrix.plots.style import class_colours, class_markers, ink, muted
 
@@ -115,20 +114,11 @@ def stopping_rules(model: Any, X: Any, y: Any, *, tol: float = 1e-4) -> list[Sto
     gap 2 True
     """
     check_number("tol", tol, above=0)
-    rows = model[:-1].transform(X) if is_pipeline(model) else X
-    model = last_step(model)
-    problem = claimed_problem(model, rows, y)
-    trace = traces_of(model, "iterates")[0]
-    if not len(trace.coef):
-        raise ValueError(f"The record of this {type(model).__name__} has no iterates.")
-    curve = Curve.of(trace, "", model.certificate_)
-    joined = [
-        problem.join(np.ravel(w), np.ravel(b)[0])
-        for w, b in zip(trace.coef, trace.intercept, strict=True)
-    ]
-    theta = np.array([problem.to_internal(one) for one in joined])
+    fit, problem, trace, weights = recorded_iterates(model, X, y)
+    curve = Curve.of(trace, "", fit.certificate_)
+    theta = np.array([problem.to_internal(one) for one in weights])
     primal = curve.primal
-    best = float(max(curve.dual.max(initial=-np.inf), model.certificate_.dual))
+    best = float(max(curve.dual.max(initial=-np.inf), fit.certificate_.dual))
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.linalg.norm(np.diff(theta, axis=0), axis=1) / np.linalg.norm(theta[1:], axis=1)
         decrease = np.abs(np.diff(primal)) / np.abs(primal[1:])
@@ -241,10 +231,7 @@ class StoppingDisplay(Display):
         axes.set(yscale="log", xlabel="iteration", ylabel="compared with tol")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         write_title(axes, "When each rule stops, and what it leaves")
-        if ax is None:
-            write_legend(self.ax_, list(self.lines_.values()), below=True)
-        else:
-            axes.legend(loc="best", fontsize="x-small")
+        write_legend(axes, list(self.lines_.values()), below=True, inside=ax is not None)
         return self
 
 

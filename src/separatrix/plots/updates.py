@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from separatrix.certificate import Certificate
 from separatrix.data.design import as_design
 from separatrix.data.validation import validate
 from separatrix.geometry.separation.perceptron_bound import PerceptronBound, perceptron_bound
-from separatrix.plots.fitted import class_codes, column_names, dense, last_step, traces_of
+from separatrix.plots.fitted import class_codes, column_names, dense, last_rows, traces_of
 from separatrix.solvers.schedules import Constant, Schedule
 from separatrix.solvers.trace import Trace, Update
 
-__all__ = ["bound_of", "recorded", "weights_after"]
+__all__ = ["Run", "bound_of", "recorded", "weights_after"]
 
 
-def recorded(model: Any, X: Any, y: Any, part: Any) -> dict[str, Any]:
-    """The run of a perceptron: what :class:`PerceptronDisplay` is made of, but for the choice.
+@dataclass(kw_only=True, eq=False, repr=False)
+class Run:
+    """The recorded run of a perceptron; :class:`PerceptronDisplay` documents the fields."""
+
+    X: Any
+    codes: np.ndarray
+    classes: Sequence[Any]
+    updates: Sequence[Update]
+    names: Sequence[str]
+    margin: float = 0.0
+    fit_intercept: bool = True
+    n_passes: int = 0
+    finished: bool = True
+    plain_rule: bool = True
+    rate: float = 1.0
+
+
+def recorded(model: Any, X: Any, y: Any, part: Any) -> Run:
+    """The run of a fitted perceptron.
 
     Raises
     ------
@@ -30,9 +47,8 @@ def recorded(model: Any, X: Any, y: Any, part: Any) -> dict[str, Any]:
         If the updates were not recorded, there were none, ``X`` or ``y`` are not the training
         data, or of several classes none is chosen by ``part``.
     """
-    if isinstance(model, Pipeline):
-        # The perceptron's own points.
-        X, model = model[:-1].transform(X), last_step(model)
+    # The perceptron's own points.
+    model, X = last_rows(model, X)
     trace, certificate, classes = _run_of(model, part)
     design = as_design(validate(model, X))
     codes = class_codes(model, y, design.n_samples)
@@ -52,53 +68,44 @@ def recorded(model: Any, X: Any, y: Any, part: Any) -> dict[str, Any]:
         )
     _require_training_data(model, design, codes, updates)
     plain_rule, rate = _rule(model)
-    return {
-        "X": design,
-        "codes": codes,
-        "classes": classes,
-        "updates": updates,
-        "names": column_names(getattr(model, "feature_names_in_", None), design.n_features),
-        "margin": float(getattr(model, "margin", 0.0)),
-        "fit_intercept": bool(getattr(model, "fit_intercept", True)),
+    return Run(
+        X=design,
+        codes=codes,
+        classes=classes,
+        updates=updates,
+        names=column_names(getattr(model, "feature_names_in_", None), design.n_features),
+        margin=float(getattr(model, "margin", 0.0)),
+        fit_intercept=bool(getattr(model, "fit_intercept", True)),
         # More than the trace has checks, where the last look found out before the clean pass.
-        "n_passes": max(certificate.n_iter, updates[-1].epoch),
-        # The average may make mistakes still; the passes were done.
-        "finished": certificate.status in ("optimal", "averaged"),
-        "plain_rule": plain_rule,
-        "rate": rate,
-    }
+        n_passes=max(certificate.n_iter, updates[-1].epoch),
+        finished=certificate.status in ("optimal", "averaged"),
+        plain_rule=plain_rule,
+        rate=rate,
+    )
 
 
-def bound_of(
-    X: Any,
-    codes: np.ndarray,
-    updates: Sequence[Update],
-    *,
-    fit_intercept: bool,
-    rate: float,
-    margin: float,
-) -> PerceptronBound:
+def bound_of(run: Run) -> PerceptronBound:
     """What the convergence theorem says of a recorded run."""
-    start = updates[0]
+    start = run.updates[0]
     return perceptron_bound(
-        X.matrix,
-        np.where(codes == 1, 1, -1),
-        fit_intercept=fit_intercept,
+        run.X.matrix,
+        np.where(run.codes == 1, 1, -1),
+        fit_intercept=run.fit_intercept,
         coef_init=start.coef_before,
-        intercept_init=start.intercept_before if fit_intercept else None,
-        learning_rate=rate,
-        margin=margin,
+        intercept_init=start.intercept_before if run.fit_intercept else None,
+        learning_rate=run.rate,
+        margin=run.margin,
         # The run is known; what is asked for is the bound.
         max_passes=1,
     )
 
 
-def weights_after(updates: Sequence[Update], fit_intercept: bool) -> np.ndarray:
+def weights_after(run: Run) -> np.ndarray:
     """The weights of the start and after every update, with the offset last if there is one."""
-    first = updates[0]
+    first = run.updates[0]
     pairs = [(first.coef_before, first.intercept_before)]
-    pairs += [(update.coef, update.intercept) for update in updates]
-    return np.array([[*w, b] if fit_intercept else w for w, b in pairs])
+    pairs += [(update.coef, update.intercept) for update in run.updates]
+    return np.array([[*w, b] if run.fit_intercept else w for w, b in pairs])
 
 
 def _run_of(model: Any, part: Any) -> tuple[Trace, Certificate, list[Any]]:
