@@ -166,6 +166,7 @@ class DescentDisplay(Animated, Display):
         ).plot(ax=ax)
 
     def __post_init__(self) -> None:
+        self.n_frames = max(len(path) for path in self.paths.values())
         self.extent = self._extent()
         self.contours = objective_levels(self.objective, self.best, self.extent, _CELLS)
 
@@ -175,11 +176,6 @@ class DescentDisplay(Animated, Display):
         thetas[:, self.pair] = places
         values = [self.problem.value(self.problem.to_internal(theta)) for theta in thetas]
         return np.nan_to_num(values, nan=np.inf)
-
-    @property
-    def n_frames(self) -> int:
-        """The frames of an animation: one for each iterate of the longest path."""
-        return max(len(path) for path in self.paths.values())
 
     def _extent(self) -> tuple[float, float, float, float]:
         """The part of the plane that is shown: the paths, unless they lead too far off."""
