@@ -72,10 +72,6 @@ class ConvergenceDisplay(Animated, Display):
     # Inches.
     frame_size = 6.4, 5.0
 
-    def __post_init__(self) -> None:
-        # The start, and one after every correction.
-        self.n_frames = len(self.proof.length)
-
     @classmethod
     def from_estimator(
         cls, model: Any, X: Any, y: Any, *, part: Any = None, ax: Axes | None = None
@@ -117,6 +113,11 @@ class ConvergenceDisplay(Animated, Display):
             )
         signs = np.where(run.codes == 1, 1.0, -1.0)
         return cls(proof=convergence(bound_of(run), run.X, signs, thetas)).plot(ax=ax)
+
+    @property
+    def n_frames(self) -> int:
+        """The frames of an animation: the start, and one after every correction."""
+        return len(self.proof.length)
 
     def legend_handles(self) -> list[Any]:
         """Both sides of the proof and its ends, for a legend."""

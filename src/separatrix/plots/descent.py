@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from separatrix.messages import counted
 from separatrix.plots.display import Animated, Display
 from separatrix.plots.fitted import column_names, last_step, recorded_iterates, two_columns
 from separatrix.plots.objective_levels import objective_levels
@@ -166,7 +167,6 @@ class DescentDisplay(Animated, Display):
         ).plot(ax=ax)
 
     def __post_init__(self) -> None:
-        self.n_frames = max(len(path) for path in self.paths.values())
         self.extent = self._extent()
         self.contours = objective_levels(self.objective, self.best, self.extent, _CELLS)
 
@@ -176,6 +176,11 @@ class DescentDisplay(Animated, Display):
         thetas[:, self.pair] = places
         values = [self.problem.value(self.problem.to_internal(theta)) for theta in thetas]
         return np.nan_to_num(values, nan=np.inf)
+
+    @property
+    def n_frames(self) -> int:
+        """The frames of an animation: one for each iterate of the longest path."""
+        return max(len(path) for path in self.paths.values())
 
     def _extent(self) -> tuple[float, float, float, float]:
         """The part of the plane that is shown: the paths, unless they lead too far off."""
@@ -221,6 +226,6 @@ class DescentDisplay(Animated, Display):
         ]
         others = len(self.point) - 2
         title = "The objective over two weights"
-        title += f", {others:,} others at their best" if others else ""
+        title += f", {counted(others, 'other')} at their best" if others else ""
         title += f"; beyond the picture: {', '.join(outside)}" if outside else ""
         write_title(ax, title)
