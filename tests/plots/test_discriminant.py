@@ -254,7 +254,7 @@ def test_bad_input_gets_a_sentence() -> None:
         DiscriminantDisplay.from_estimator(model, pairs=[("A", "Z")])
     with pytest.raises(ValueError, match="must be two different labels"):
         DiscriminantDisplay.from_estimator(model, pairs=["AB"])
-    with pytest.raises(ValueError, match="features names 'age', which is not a column of X"):
+    with pytest.raises(ValueError, match="features names 'age', which is not a column;"):
         DiscriminantDisplay.from_estimator(model, features=("age", 0))
     with pytest.raises(ValueError, match="two different columns"):
         DiscriminantDisplay.from_estimator(model, features=(1, 1))

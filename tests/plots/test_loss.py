@@ -203,7 +203,7 @@ def test_only_the_losses_asked_for_stand_beside_the_models_own(tumours):
     display = LossDisplay.from_estimator(model, X, y, losses="zero_one")
     assert set(display.curves_) == {"zero-one", "hinge"}
     assert display.emphasised.name == "hinge"
-    with pytest.raises(ValueError, match="losses has 'zero', which is not a loss"):
+    with pytest.raises(ValueError, match="loss='zero' is not known"):
         LossDisplay.from_estimator(model, X, y, losses="zero")
 
 
@@ -245,7 +245,7 @@ def test_names_of_classes_are_text():
 
 def test_bad_input_is_told(tumours, machine):
     X, y = tumours
-    with pytest.raises(ValueError, match="'huber', which is not a loss of the margin"):
+    with pytest.raises(ValueError, match="loss='huber' is not known; choose one of"):
         LossDisplay.from_losses(["hinge", "huber"])
     with pytest.raises(ValueError, match="losses is empty"):
         LossDisplay.from_losses([])

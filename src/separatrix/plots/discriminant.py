@@ -17,9 +17,8 @@ from matplotlib.patches import Ellipse, PathPatch
 from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import AutoLocator
 from scipy.stats import chi2, norm
-from sklearn.base import BaseEstimator
 
-from separatrix.data.validation import check_number, validate
+from separatrix.data.validation import check_number
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.boundaries import borders, regions_of
@@ -28,6 +27,7 @@ from separatrix.plots.fitted import (
     class_codes,
     column_names,
     dense,
+    labelled_rows,
     quietly,
     two_columns,
     two_labels,
@@ -502,7 +502,7 @@ def _points(
     model: Any, found: Discriminant, X: Any, y: Any, read: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows in the coordinates of the picture, and the positions of their labels."""
-    matrix, labels = validate(BaseEstimator(), X, y)
+    matrix, labels, _ = labelled_rows(model, X, y)
     if matrix.shape[1] != found.n_features:
         raise ValueError(
             f"X has {matrix.shape[1]} columns, but {type(model).__name__} was fitted to "

@@ -207,6 +207,23 @@ def two_labels(name: str, pair: Any, known: list[Any]) -> tuple[Any, Any]:
     return first, second
 
 
+def two_classes(model: Any) -> list[Any]:
+    """The labels of a fitted classifier of two classes.
+
+    Raises
+    ------
+    ValueError
+        For another number of classes.
+    """
+    known: list[Any] = np.asarray(model.classes_).tolist()
+    if len(known) != 2:
+        raise ValueError(
+            f"the model has {len(known)} classes; this picture needs two. Fit it to two of them, "
+            "or use DecisionDisplay."
+        )
+    return known
+
+
 def two_columns(
     features: Any, names: list[str], called: str = "features", kind: str = "column"
 ) -> tuple[int, int]:
@@ -288,11 +305,6 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
     if sp.issparse(X):
         return X.tocsr()[rows]
     return X[rows] if hasattr(X, "shape") else np.asarray(X)[rows]
-
-
-def one_feature(matrix: Any) -> np.ndarray:
-    """The only column of a matrix, dense or sparse, in float64."""
-    return dense(matrix)[:, 0]
 
 
 def column_names(names: Any, n_features: int) -> list[str]:

@@ -13,7 +13,7 @@ from separatrix.geometry.hyperplane import Hyperplane, design_of, plane_of, side
 from separatrix.plots.boundaries import nearest_point, plot_plane
 from separatrix.plots.display import Display
 from separatrix.plots.fitted import column_names
-from separatrix.plots.planar import span_of
+from separatrix.plots.planar import framed, span_of
 from separatrix.plots.points import (
     draw_arrow,
     draw_lines,
@@ -25,7 +25,7 @@ from separatrix.plots.points import (
     write_note,
 )
 from separatrix.plots.space import axes_in_space, draw_plane, draw_stems, scatter_about
-from separatrix.plots.style import ink, muted, plain_all
+from separatrix.plots.style import ink, muted, number, plain_all
 
 __all__ = ["HyperplaneDisplay"]
 
@@ -164,7 +164,9 @@ class HyperplaneDisplay(Display):
         shown = np.concatenate([points, stems[:, 1], foot])
         scale = _arrow_scale(found.w, np.ptp(shown, axis=0))
         arrow = np.stack([foot[-1], foot[-1] + scale * found.w])
-        low, high = _box(np.concatenate([shown, arrow]))
+        corners = np.concatenate([shown, arrow])
+        ends = corners.min(axis=0), corners.max(axis=0)
+        low, high, _ = framed(*ends, pad=0.08, alike=_RATIO, narrow=_NARROW)
         display = cls(
             plane=found,
             low=low,
@@ -221,7 +223,7 @@ class HyperplaneDisplay(Display):
         self.label_: Any = write_beside(ax, label, self.arrow[1], (5, 2))
         if len(self.stems) <= _WRITTEN:
             middles = self.stems.mean(axis=1)
-            texts = [f"{distance:.3g}".replace("-", "−") for distance in self.distances]
+            texts = [number(distance, 3) for distance in self.distances]
             self.numbers_ = [
                 write_beside(ax, text, middle, (3, 2), fontsize="x-small")
                 for text, middle in zip(texts, middles, strict=True)
@@ -274,13 +276,3 @@ def _arrow_scale(w: np.ndarray, size: np.ndarray) -> float:
     exponent = math.floor(math.log10(_GOOD / share))
     lead = _GOOD / share / 10.0**exponent
     return float(f"{5 if lead >= 5.0 else 2 if lead >= 2.0 else 1}e{exponent}")
-
-
-def _box(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The corners of a box around points that is no strip, where it is drawn to one scale."""
-    low, high = points.min(axis=0), points.max(axis=0)
-    size = high - low
-    pad = 0.08 * size
-    if _alike(size):
-        pad = np.maximum(pad, 0.5 * (_NARROW * 1.16 * size.max() - size))
-    return low - pad, high + pad

@@ -19,8 +19,8 @@ from separatrix.data.design import as_design
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.kernels.functions import Kernel, PolynomialKernel, PrecomputedKernel, RBFKernel
 from separatrix.plots.display import Display, Looks
-from separatrix.plots.fitted import class_codes, dense, labelled_rows, quietly
-from separatrix.plots.planar import span_of
+from separatrix.plots.fitted import class_codes, dense, labelled_rows, quietly, two_classes
+from separatrix.plots.planar import framed, span_of
 from separatrix.plots.points import (
     SPARSE,
     axes_row,
@@ -246,13 +246,8 @@ class KernelDisplay(Display):
     # --- here ---------------------------------------------------------------------------------
 
     def _frame(self, ax: Axes) -> tuple[float, float, float, float]:
-        low, high, span = span_of(self.points)
-        pad = 0.1 * span
-        equal = bool(span.max() < _SLENDER * span.min())
-        if equal:
-            # One scale across and up, in panels of nearly one shape.
-            pad = np.maximum(pad, 0.5 * (0.96 * span.max() - (high - low)))
-        low, high = low - pad, high + pad
+        ends = self.points.min(axis=0), self.points.max(axis=0)
+        low, high, equal = framed(*ends, pad=0.1, alike=_SLENDER, narrow=0.8)
         set_limits(ax, low, high, equal=equal)
         ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
         return float(low[0]), float(high[0]), float(low[1]), float(high[1])
@@ -374,11 +369,7 @@ def _rows_and_kernel(model: Any, X: Any, y: Any) -> tuple[Kernel, np.ndarray, np
             f"X has {matrix.shape[1]} columns; this picture needs two. For more columns use "
             "DecisionDisplay."
         )
-    if len(model.classes_) != 2:
-        raise ValueError(
-            f"the model has {len(model.classes_)} classes; this picture needs two. Fit it to two "
-            "of them, or use DecisionDisplay."
-        )
+    two_classes(model)
     return kernel, dense(matrix), labels, names
 
 

@@ -25,11 +25,11 @@ from separatrix.plots.fitted import (
     column_names,
     dense,
     labelled_rows,
-    one_feature,
     quietly,
     r2_text,
     r_squared,
     target_label,
+    two_classes,
 )
 from separatrix.plots.planar import span_of
 from separatrix.plots.points import (
@@ -283,7 +283,7 @@ class LeastSquaresDisplay(Display):
             features, (slopes, level) = dense(matrix), _slopes_of(model, 2)
             plane = Hyperplane(np.append(slopes, -1.0), level)
         elif not several:
-            x, (slopes, level) = one_feature(matrix), _slopes_of(model, 1)
+            x, (slopes, level) = dense(matrix)[:, 0], _slopes_of(model, 1)
             line = float(slopes[0]), level
         if classes is None and (surface or not several):
             off = float(np.abs(fitted - (matrix @ slopes + level)).max())
@@ -567,12 +567,7 @@ def _slopes_of(model: Any, n_features: int) -> tuple[np.ndarray, float]:
 
 def _two_classes(model: Any, labels: np.ndarray) -> tuple[list[Any], np.ndarray]:
     """The model's classes, and the rows' positions among them."""
-    known = np.asarray(model.classes_).tolist()
-    if len(known) != 2:
-        raise ValueError(
-            f"the model has {len(known)} classes, and the targets −1 and +1 need two; fit it to "
-            "two of them, or use DecisionDisplay."
-        )
+    known = two_classes(model)
     if not hasattr(model, "decision_function"):
         raise TypeError(
             f"{type(model).__name__} has no decision_function to compare with the targets −1 and "

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from separatrix.losses import LOSSES, MarginLoss, MarginPerceptronLoss, key_of
+from separatrix.losses import LOSSES, MarginLoss, MarginPerceptronLoss, key_of, loss_of
 from separatrix.models.registry import stated
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import class_codes, last_step, one_a_class
@@ -72,22 +72,10 @@ def _is_multinomial(model: Any, n_classes: int) -> bool:
 def _resolved(losses: Any) -> list[MarginLoss]:
     if losses is None:
         return [kind() for kind in LOSSES.values()]
-    out: list[MarginLoss] = []
-    for loss in [losses] if isinstance(losses, str | MarginLoss) else losses:
-        kind = LOSSES.get(key_of(loss)) if isinstance(loss, str) else None
-        if kind is not None:
-            out.append(kind())
-        elif isinstance(loss, MarginLoss):
-            out.append(loss)
-        else:
-            known = ", ".join(map(repr, LOSSES))
-            raise ValueError(
-                f"losses has {loss!r}, which is not a loss of the margin; choose from {known}, or "
-                "pass an object of separatrix.losses."
-            )
-    if not out:
+    given = [losses] if isinstance(losses, str | MarginLoss) else list(losses)
+    if not given:
         raise ValueError("losses is empty; name at least one loss, or leave it out for all.")
-    return out
+    return [x if isinstance(x, MarginLoss) else loss_of(x, convex=False) for x in given]
 
 
 def _key(loss: MarginLoss) -> str | None:

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from separatrix.geometry.separation.convergence import OrderRuns
 from separatrix.plots.display import Display
 from separatrix.plots.points import axes_row, scatter_one, write_legend, write_title
-from separatrix.plots.style import class_colours, ink, muted
+from separatrix.plots.style import class_colours, ink, muted, number
 
 __all__ = ["OrdersDisplay"]
 
@@ -64,7 +64,7 @@ class OrdersDisplay(Display):
         several = len({tuple(runs.start) for runs in self.runs}) > 1
         out = []
         for runs in self.runs:
-            text = ", ".join(f"{value:.3g}".replace("-", "−") for value in runs.start)
+            text = ", ".join(number(value, 3) for value in runs.start)
             start = f"({text})" if runs.start.any() else "0"
             out.append(f"{runs.order}\nfrom {start}" if several else runs.order)
         return out

@@ -23,7 +23,7 @@ from separatrix.plots.boundaries import plot_plane
 from separatrix.plots.display import Animated, Display, Looks, spread_steps
 from separatrix.plots.fitted import dense
 from separatrix.plots.orders import OrdersDisplay
-from separatrix.plots.planar import box, half_plane, span_of
+from separatrix.plots.planar import box, framed, half_plane
 from separatrix.plots.points import (
     axes_row,
     draw_arrow,
@@ -429,14 +429,9 @@ class PerceptronDisplay(Run, Animated, Display):
             reach = _REACH if longest > size else 1.0
             self.scale_ = float(f"{reach * size / longest:.0e}")
         corners = np.concatenate([self.points, self.scale_ * weights])
-        low, high, span = span_of(corners)
-        # Right angles look right only where a unit is as long to the right as up.
-        self.equal = bool(span.max() <= 8.0 * span.min())
-        if self.equal:
-            middle, half = (low + high) / 2, 0.6 * span.max()
-            self.lower, self.upper = middle - half, middle + half
-        else:
-            self.lower, self.upper = low - 0.08 * span, high + 0.08 * span
+        ends = corners.min(axis=0), corners.max(axis=0)
+        # Arrows at right angles look so where the scales are the same.
+        self.lower, self.upper, self.equal = framed(*ends, pad=0.1, alike=8.0, narrow=1.0)
 
     def _draw_plane(self, ax: Axes, update: Update) -> None:
         self._prepare_plane(ax)

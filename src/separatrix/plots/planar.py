@@ -28,6 +28,29 @@ def span_of(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return low, high, np.where(span > 0.0, span, span.max() or 1.0)
 
 
+def framed(
+    low: np.ndarray, high: np.ndarray, *, pad: float, alike: float, narrow: float
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """The corners of a picture of points between two corners, and whether it is drawn to one scale.
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (d,)
+    pad : float
+        The share of their range that is added on either side.
+    alike : float
+        Axes are drawn to one scale if no range is larger than another by more than this factor.
+    narrow : float
+        Of such axes none is shorter than this share of the longest, so that none is a strip.
+    """
+    middle, half = 0.5 * (low + high), (0.5 + pad) * (high - low)
+    span = np.where(half > 0.0, half, half.max() or 0.5 + pad)
+    if span.max() <= alike * span.min():
+        half = np.maximum(half, narrow * span.max())
+        return middle - half, middle + half, True
+    return middle - span, middle + span, False
+
+
 def along(line: np.ndarray, shares: Any, size: Any = 1.0) -> np.ndarray:
     """Points of a polyline at shares of its length, measured in units of ``size``."""
     steps = np.linalg.norm(np.diff(line, axis=0) / size, axis=1)

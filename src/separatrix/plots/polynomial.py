@@ -23,8 +23,8 @@ from separatrix.models.polynomial import DegreeCurve, PolynomialRegression
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import (
     axis_label,
+    dense,
     labelled_rows,
-    one_feature,
     quietly,
     r2_text,
     r_squared,
@@ -412,7 +412,7 @@ def _curve(model: Any, matrix: Any, y: np.ndarray, fitted: np.ndarray, title: st
     if matrix.shape[1] > 1:
         ends = np.array([min(fitted.min(), y.min()), max(fitted.max(), y.max())])
         return FittedCurve(title, fitted, fitted, y - fitted, np.column_stack([ends, ends]))
-    x = one_feature(matrix)
+    x = dense(matrix)[:, 0]
     grid = np.linspace(x.min(), x.max(), _FINE)
     curve = np.asarray(quietly(model.predict, grid[:, None]), dtype=np.float64)
     curve = np.column_stack([grid, curve.reshape(grid.shape)])
