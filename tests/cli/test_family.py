@@ -376,7 +376,8 @@ def test_the_help_has_the_options_in_groups(run):
     assert titles == [
         "Examples", "What to predict, and how", "Which of two classes matters",
         "Options of several models",
-        "Options of kernel-svm", "Options of lda and qda", "Options of poly", "Options of sgd",
+        "Options of kernel-svm", "Options of lda and qda", "Options of perceptron",
+        "Options of poly", "Options of sgd",
         "When to stop", "Larger than memory", "The table and its rows", "Other options",
     ]  # fmt: skip
     assert text.count("  --kind COL=KIND") == text.count("  --json") == 1

@@ -356,8 +356,9 @@ def _of_quantity(evaluation: EvaluationData) -> Iterator[_Plan]:
     target = _label(evaluation.target, 40)
     count, curved = len(evaluation.feature_names), hasattr(model, "powers_")
     if count == 1 or (count == 2 and not curved):
-        make, axes, what = plots.LeastSquaresDisplay.from_estimator, _axes, "line"
-        options: dict[str, Any] = {}
+        make: Any = plots.LeastSquaresDisplay.from_estimator
+        axes: Any = _axes
+        what, options = "line", {}
         if curved:
             make, axes, what = plots.PolynomialDisplay.from_estimator, lambda: None, "curve"
         elif count == 2:
