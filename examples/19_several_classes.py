@@ -211,4 +211,4 @@ print("sums of the weights are zero:", bool(np.allclose(W.sum(axis=0), 0, atol=1
 #
 #    :class:`separatrix.LogisticRegression`, :class:`separatrix.SVC`,
 #    :func:`separatrix.separability`, :class:`separatrix.plots.DecisionDisplay`.
-#    Back to the start: :ref:`hyperplanes <sphx_glr_auto_examples_01_hyperplanes.py>`
+#    Next: :ref:`text <sphx_glr_auto_examples_20_text.py>`

@@ -11,6 +11,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from course import run_page
 from separatrix import (
@@ -343,3 +344,72 @@ def test_votes_and_probabilities_by_hand():
     assert np.abs(names["probabilities"](one, b, X) - before).max() > 0.1
     shares = {name: middle for name, (_, _, middle) in names["mistakes"].items()}
     assert shares["against the rest, hinge"] > 0.2 > 0.03 > shares["at once, log loss"]
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+def test_words_that_are_left_out_cost_more_than_they_are_worth_and_only_those():
+    names = page("20_text")
+    w, slope, words = names["l1"].coef_[0], names["slope"], list(names["words"])
+    used = w != 0.0
+    assert used.sum() == 6 and slope[used] == pytest.approx(1.0, abs=1e-3)
+    assert slope[~used].max() < 1.0
+    # Without the words that are used, others are worth their price.
+    left = np.delete(names["X"].toarray(), np.flatnonzero(used), axis=1)
+    other = names["LogisticRegression"](C=1, penalty="l1").fit(left, names["y"])
+    assert np.count_nonzero(other.coef_) > 0
+    texts = [set(text.split()) for text in names["texts"][names["train"]]]
+    free = [text for text in texts if "free" in text]
+    assert 2 * sum(bool(text & {"click", "now"}) for text in free) > len(free)
+    assert names["log_odds"][words.index("free")] > 1.0
+    # As many columns separate labels that a coin has chosen as well.
+    coin = np.random.default_rng(0).integers(0, 2, size=40)
+    assert names["separability"](names["X"], coin).separable
+    few = names["X"].toarray()[:, :5]
+    assert not names["separability"](few, coin).separable
+
+
+def test_good_words_change_the_class_and_words_without_a_column_do_not():
+    names = page("20_text")
+    bait, padded = names["attack"]
+    assert bait > 0.0 > padded
+    unknown = names["counter"].transform([names["bait"] + " zebra quartz"])
+    assert names["l2"].decision_function(unknown)[0] == pytest.approx(bait)
+    assert names["errors"] == {"log odds": [0, 1], "L2": [0, 2], "L1": [2, 2]}
+    for wrong, n in ((0, 20), (2, 20), (20, 20)):
+        result = binomtest(wrong, n).proportion_ci(0.95)
+        assert names["interval"](wrong, n) == pytest.approx((result.low, result.high))
+
+
+# --- calibration ----------------------------------------------------------------------------------
+
+
+def test_only_proper_scores_are_lowest_at_the_truth():
+    names = page("21_calibration")
+    assert names["best"] == pytest.approx(
+        {"log loss": 0.3, "Brier score": 0.3, "absolute error": 0.01}
+    )
+    truth, y = names["chances"]["truth"], names["y_new"]
+    # By its densities, and not by its log odds.
+    density = [np.exp(-0.5 * ((names["X_new"][:, :2] - m) ** 2).sum(axis=1)) for m in (-0.8, 0.8)]
+    assert truth == pytest.approx(density[1] / (density[0] + density[1]))
+    best = names["losses"].pop("truth")
+    assert all(best < one for one in names["losses"].values())
+    names["losses"]["truth"] = best
+    assert np.mean(truth[truth > 0.9]) == pytest.approx(y[truth > 0.9].mean(), abs=0.01)
+    free, shrunk = names["chances"]["free logistic"], names["chances"]["shrunk logistic"]
+    assert y[free > 0.95].mean() < 0.93 and y[shrunk > 0.8].mean() > 0.95
+
+
+def test_the_cross_fit_the_base_rate_and_the_costs_matter():
+    names = page("21_calibration")
+    assert names["judged"](names["naive"], names["y_new"])[0] > names["losses"]["Platt"][0] + 0.1
+    rate = names["y_rare"].mean()
+    assert abs(names["corrected"].mean() - rate) < 0.01 < 0.2 < names["p"].mean() - rate
+    costs = names["costs"]
+    assert costs["truth"] < costs["Platt"] < costs["score, squashed"] < costs["free logistic"]
+    # Of all thresholds on the true probability none is much cheaper than 1/21.
+    truth, y = names["chances"]["truth"], names["y_new"]
+    tried = [np.mean(np.where(truth > t, 1 - y, 20 * y)) for t in np.linspace(0.01, 0.99, 99)]
+    assert costs["truth"] < min(tried) + 0.01 < costs["one half"]

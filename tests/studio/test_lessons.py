@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
+from course import run_page
 from separatrix import SVC
 from separatrix.cli import main
 from separatrix.studio import StudioModel
@@ -226,6 +227,34 @@ def _several_classes(lesson):
     assert lesson.ask(model="logistic")["mistakes"] == 1 and len(truth) == 160
 
 
+def _text(lesson):
+    assert lesson.answer["mistakes"] == 5 and len(lesson.state["points"]) == 60
+    # The points are the messages of the lesson.
+    names, (good, bad) = run_page("20_text").names, (lesson.state["names"][axis] for axis in "yx")
+    counts = [
+        [sum(word in listed.split(", ") for word in text.split()) for listed in (bad, good)]
+        + [int(kind == "spam")]
+        for text, kind in zip(names["texts"], names["kind"], strict=True)
+    ]
+    assert sorted(counts) == sorted(lesson.state["points"])
+    row = lesson.state["points"].index([2.0, 0.0, 1])
+    moved = [[2.0, 4.0, 1] if k == row else p for k, p in enumerate(lesson.state["points"])]
+    assert lesson.answer["points"]["margin"][row] > 0.0
+    assert lesson.ask(points=moved)["points"]["margin"][row] < 0.0
+
+
+def _calibration(lesson):
+    losses = {}
+    for steepness in (1.0, 0.8, 1.25, 5.0):
+        assert lesson.ask(steepness=steepness)["mistakes"] == 29
+        fit = lesson.kernel._last
+        p = fit.model.predict_proba(fit.X)
+        losses[steepness] = -np.mean(np.log(p[np.arange(200), (fit.y > 0).astype(int)]))
+        assert (abs(p[:, 1].mean() - 0.5) < 1e-6) == (steepness == 1.0)
+    assert min(losses, key=losses.get) == 1.0
+    assert [losses[1.0], losses[5.0]] == pytest.approx([0.339, 0.848], abs=5e-4)
+
+
 _TRUE = {
     "hyperplanes": _hyperplanes,
     "separable": _separable,
@@ -246,6 +275,8 @@ _TRUE = {
     "slips": _slips,
     "one_hot": _one_hot,
     "several_classes": _several_classes,
+    "text": _text,
+    "calibration": _calibration,
 }
 _SAID = {
     "hyperplanes": ["3 cm", "100 flowers", "0.495 cm"],
@@ -267,6 +298,8 @@ _SAID = {
     "slips": ["band of 1.46", "one of 2"],
     "one_hot": ["6 of the 132", "it is 1, and without", "it is 1 for both"],
     "several_classes": ["none of the 40", "1 of 160"],
+    "text": ["5 of 60", "from (2, 0) to (2, 4)"],
+    "calibration": ["share among", "29 of 200", "0.848", "0.339"],
 }
 
 

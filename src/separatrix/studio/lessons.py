@@ -100,6 +100,31 @@ def _between() -> _Points:
     return _set(np.concatenate(points).round(3), np.repeat(range(4), 40), classes=[*names])
 
 
+def _words() -> _Points:
+    """The lesson's sixty messages, by how many words of two lists each has."""
+    counted = {
+        (0, 0, 1): 2, (0, 1, 0): 7, (0, 2, 0): 10, (0, 3, 0): 4, (0, 4, 0): 1, (1, 0, 0): 1,
+        (1, 0, 1): 3, (1, 1, 0): 4, (1, 1, 1): 2, (1, 2, 0): 2, (1, 4, 0): 1, (2, 0, 1): 7,
+        (2, 1, 1): 7, (3, 0, 1): 4, (4, 0, 1): 4, (5, 1, 1): 1,
+    }  # fmt: skip
+    rows = np.repeat(list(counted), list(counted.values()), axis=0)
+    return _set(
+        rows[:, :2],
+        rows[:, 2],
+        x="now, click, free, claim, money, prize, win, your, today",
+        y="the, at, on, we, for",
+        classes=["ham", "spam"],
+    )
+
+
+def _overlapping() -> _Points:
+    """Two clouds, so close to each other that no probability is near 0 or 1 for long."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1], 100)
+    points = rng.normal(size=(200, 2)) + np.where(codes == 1, 0.8, -0.8)[:, None]
+    return _set(points.round(3), codes)
+
+
 @dataclass(frozen=True)
 class _Lesson:
     title: str
@@ -292,6 +317,26 @@ _LESSONS = {
         {},
         "Least squares fits an output for each class, and finds none of the 40 points in the "
         "middle. Logistic regression fits all classes at once: 1 of 160 is on the wrong side.",
+    ),
+    "text": _Lesson(
+        "Text: spam or not",
+        _words,
+        "logistic",
+        "loss",
+        {},
+        "Each point is a message, at its numbers of words from two lists: 5 of 60 are on the "
+        "wrong side. Drag a spam message from (2, 0) to (2, 4): with four good words it passes for "
+        "ham.",
+    ),
+    "calibration": _Lesson(
+        "Calibration: when a probability is one",
+        _overlapping,
+        "logistic",
+        "loss",
+        {"C": 1e4},
+        "The mean probability of class +1 is its share among the points, one half. With five times "
+        "the steepness the same 29 of 200 are on the wrong side, and the mean log loss is 0.848 in "
+        "place of 0.339.",
     ),
 }
 
