@@ -62,6 +62,10 @@ def test_errors_and_missed_rows_are_those_of_the_splits():
         assert sum(i % 2 for i in tested) == 5
         assert trials.errors[k] == len(tested.intersection(MISSED)) / 10
         assert trials.training_errors[k] == (2 - len(tested.intersection(MISSED))) / 30
+    # Noise leaves the splits as they are.
+    plain = evaluate_trials(Known(), X, CLASSES, n_trials=30, train_size=30)
+    assert np.array_equal(plain.tested, trials.tested)
+    assert np.array_equal(plain.errors, trials.errors)
     counts = {i: sum(i in tested for tested in numbers) for i in range(N)}
     assert trials.tested.tolist() == list(counts.values())
     assert sorted(trials.most_missed()) == [(i, counts[i], counts[i]) for i in MISSED]

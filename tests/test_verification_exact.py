@@ -728,6 +728,17 @@ def test_as_json_and_back():
     assert str(found).startswith("optimal: ") and f"[{low}, {high}]" in str(found)
 
 
+def test_a_strength_as_lam_is_printed_in_its_units():
+    X, y = data()
+    model = fit(LinearSVC(lam=0.03), X, y)
+    found = verify(model, X, y, rigorous=True)
+    low, high = (Fraction(end) for end in found.facts()[-1][1][4:-1].split(", "))
+    inner = [Fraction(end) * Fraction(0.03) for end in found.interval]
+    assert low < inner[0] and inner[1] < high and high - low < Fraction(1, 10**14)
+    assert str(found).split(",")[0] == str(model.certificate_).split(",")[0]
+    assert RigorousCertificate.from_dict(found.to_dict()) == found
+
+
 def test_a_sentence_keeps_its_remedy():
     found = RigorousCertificate.enclosing(None, None, tol=1e-6, status="time_limit")
     assert str(found).endswith(REMEDIES["time_limit"].format(tol=1e-6))

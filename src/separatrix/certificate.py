@@ -271,6 +271,12 @@ class Certificate(_Advised):
         parts = tuple(part.in_units(scale) for part in self.parts)
         return replace(self, parts=parts, scale=float(scale))
 
+    def as_printed(self) -> Certificate:
+        """The same, whose figures are the printed ones."""
+        figures = {name: self.scale * getattr(self, name) for name in ("primal", "dual", "gap")}
+        parts = tuple(part.as_printed() for part in self.parts)
+        return replace(self, **figures, parts=parts, scale=1.0)
+
     @classmethod
     def total(cls, parts: Iterable[Certificate], *, tol: float, seconds: float) -> Certificate:
         """The certificate of a sum of independent problems: bounds and gaps add up."""
@@ -441,6 +447,8 @@ class Certificate(_Advised):
 _FEWEST_DIGITS = 5
 _MOST_DIGITS = 40
 _MOST_ZEROS = 20
+# More than the relative errors of the roundings of a product and a quotient together.
+_ROUNDED_STRENGTH = 2.0**-50
 
 
 def _single(
@@ -619,14 +627,28 @@ class RigorousCertificate(Certificate):
         return cls(**values, interval=(str(low), str(high)), bits=int(record["bits"]))
 
     @property
+    def _printed_interval(self) -> tuple[str, str]:
+        """The interval times ``scale``, rounded outward.
+
+        ``scale`` times the objective is the printed one, but for the rounding of ``1 / (lam n)``.
+        """
+        if self.scale == 1.0:
+            return self.interval
+        scale, slack = Fraction(self.scale), Fraction(_ROUNDED_STRENGTH)
+        low, high = (None if "inf" in end else Fraction(end) * scale for end in self.interval)
+        low = None if low is None else low - slack * abs(low)
+        high = None if high is None else high + slack * abs(high)
+        return _decimals(low, high)
+
+    @property
     def outcome(self) -> str:
         """What was proved, in one sentence without advice."""
-        low, high = self.interval
+        low, high = self._printed_interval
         return f"{super().outcome}, in exact arithmetic: optimum in [{low}, {high}]"
 
     def facts(self) -> list[tuple[str, str]]:
         """Names and figures, each in words."""
-        low, high = self.interval
+        low, high = self._printed_interval
         return [*super().facts(), ("optimum, exactly", f"in [{low}, {high}]")]
 
 

@@ -202,3 +202,10 @@ def test_strengths_and_losses_that_are_none() -> None:
         plane.objective(X, y, "huge", lam=1)
     with pytest.raises(ValueError, match="X has 2 columns"):
         plane.mse([[1, 2]], [1])
+
+
+def test_rows_of_weight_zero_are_absent_from_objectives_whatever_their_losses() -> None:
+    plane, rows = Hyperplane([1e200]), ([[1e200], [1.0]], [-1, 1])
+    assert plane.objective(*rows, lam=0.0, sample_weight=[1, 1]) == np.inf
+    assert plane.objective(*rows, lam=0.0, sample_weight=[0, 1]) == 0.0
+    assert plane.mse([[1.0], [0.0]], [0.0, 3.0], sample_weight=[0, 2]) == 9.0

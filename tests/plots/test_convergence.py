@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from grids import grid
 from pictures import bare, compared
 from separatrix import Perceptron, SGDClassifier
 from separatrix.plots import ConvergenceDisplay, PerceptronDisplay
+from separatrix.plots.updates import most_in_words
 from separatrix.solvers.perceptron import ORDERS
 
 FOUR = [[-1, 3], [-1, -1], [3, -1], [0, 1.5]], [-1, -1, 1, 1]
@@ -66,6 +69,16 @@ def test_frames_show_the_run_so_far() -> None:
     assert x.tolist() == [0, 1, 2, 3]
     np.testing.assert_allclose(y**2, [0, 11, 12, 5.25], rtol=1e-12)
     assert ax.get_title(loc="left") == "3 of at most 55 corrections"
+
+
+def test_bounds_are_never_rounded_down() -> None:
+    written = [most_in_words(b) for b in (630.9, 4.5e9, 1.2341e15, np.inf)]
+    assert written == ["630", "4,500,000,000", "1.235e+15", "infinitely many"]
+    # The end of the chain is a number where its square is none.
+    X, y = np.multiply(FOUR[0], 1e150), FOUR[1]
+    proof = ConvergenceDisplay.from_estimator(Perceptron(record=True).fit(X, y), X, y).proof
+    assert np.all(np.isfinite(replace(proof, length=proof.length * 1e10).upper([1, 2])))
+    plt.close("all")
 
 
 def test_what_the_theorem_is_not_about_is_refused() -> None:

@@ -19,6 +19,7 @@ from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 import separatrix
 from separatrix import (
     SVC,
+    Hyperplane,
     LeastSquaresClassifier,
     LinearDiscriminantAnalysis,
     LinearRegression,
@@ -30,6 +31,7 @@ from separatrix import (
     Report,
     SGDClassifier,
 )
+from separatrix.assessment.certificates import certificate_record
 from separatrix.messages import percent
 from separatrix.report.files import looks_like_report, twin_of
 from separatrix.report.rendering import require_extras
@@ -122,6 +124,20 @@ def test_figures_are_those_of_scikit_learn(report, cancer):
     text = squeezed(Page(report.to_html()).text["metrics"])
     assert re.search(rf"accuracy\s*{held['accuracy']:.3f}", text)
     assert "test rows" in text and "rows of the fit" in text
+
+
+def test_a_certificate_is_shown_in_the_units_of_the_formula():
+    X, y = load_iris(return_X_y=True)
+    model = LinearSVC(lam=0.01).fit(X, y)
+    record = certificate_record(model, model.certificate_, None, str)
+    assert record["record"] == model.certificate_.to_dict()
+    printed = record["printed"]
+    loss = sum(
+        Hyperplane.from_model(model, k).objective(X, y == k, "squared_hinge", lam=0.01)
+        for k in range(3)
+    )
+    assert printed["primal"] == pytest.approx(loss, rel=1e-12)
+    assert sum(part["dual"] for part in printed["parts"]) == pytest.approx(printed["dual"])
 
 
 def test_the_certificate_is_told_and_true(report, cancer):

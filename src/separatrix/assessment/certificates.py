@@ -42,12 +42,15 @@ def certificate_record(
     -------
     dict
         ``kind`` (``"gap"``, ``"equations"``, ``"mistakes"`` or None), ``record`` (the certificate's
-        own), ``sentence``, ``words`` (sentences) and ``own`` (whether the fit gave it).
+        own), ``printed`` (the same in the units of the printed formula), ``words`` (sentences) and
+        ``own`` (whether the fit gave it).
     """
     if certificate is None:
         return {"kind": None, "why": None if why is None else " ".join(wording(why).split())}
+    printed = certificate.as_printed() if isinstance(certificate, Certificate) else certificate
     record: dict[str, Any] = {
         "record": certificate.to_dict(),
+        "printed": printed.to_dict(),
         "status": certificate.status,
         "ok": bool(certificate.ok),
         "own": hasattr(model, "certificate_"),

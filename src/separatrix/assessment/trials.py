@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -182,7 +183,8 @@ def evaluate_trials(
         The standard deviation of normal noise that is added to every feature of the rows that are
         fitted, anew in each trial.  The rows that are tested stay as they are.
     random_state : int, RandomState or None
-        The seed of the splits and of the noise.  None uses a fixed seed.
+        The seed of the splits and of the noise, of which the splits do not depend on ``jitter``.
+        None uses a fixed seed.
 
     Returns
     -------
@@ -235,6 +237,8 @@ def evaluate_trials(
     if jitter > 0:
         X = check_array(X, dtype=np.float64)
     rng = random_state_of(random_state)
+    # Noise takes no numbers from the splits, which are the same with and without it.
+    noise = random_state_of(deepcopy(rng).randint(2**31 - 1))
     kind = ShuffleSplit if quantity else StratifiedShuffleSplit
     splitter = kind(int(n_trials), train_size=n_train, test_size=n - n_train, random_state=rng)
     tested, losses = np.zeros(n, dtype=np.intp), np.zeros(n)
@@ -242,7 +246,7 @@ def evaluate_trials(
     for train, held in splitter.split(np.zeros(n), y):
         rows = _safe_indexing(X, train)
         if jitter > 0:
-            rows = rows + rng.normal(scale=jitter, size=rows.shape)
+            rows = rows + noise.normal(scale=jitter, size=rows.shape)
         fitted = clone(model)
         with warnings.catch_warnings():
             # The certificates are summed up at the end.

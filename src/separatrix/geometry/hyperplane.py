@@ -520,6 +520,7 @@ class Hyperplane:
         Returns
         -------
         float
+            Infinite beyond the range of floats.
 
         Raises
         ------
@@ -560,13 +561,19 @@ class Hyperplane:
             targets = signs_of(y, design.n_samples)
         else:
             targets = column_or_1d(validate(BaseEstimator(), X, y, regression=True)[1])
+        if weights is not None and not weights.all():
+            # Absent rows have no loss, also where that of the others would be infinite.
+            kept = np.flatnonzero(weights)
+            design, targets, weights = design.take(kept), targets[kept], weights[kept]
         penalty, factor = Penalty(l2=1.0), strength
         if name != "C":
             total = float(design.n_samples) if weights is None else float(weights.sum())
             penalty, factor = Penalty(l2=float(strength)), strength_of(0.0, total)
         objective = objective_of(design, targets, loss, penalty, C=factor, weights=weights)
         # Scores with exact signs: a point on the plane is one of the zero-one loss's mistakes.
-        return objective.value(self.theta, exact_scores(design, self.w, self.b))
+        scores = exact_scores(design, self.w, self.b)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return objective.value(self.theta, scores)
 
     def mse(self, X: Any, t: Any, *, sample_weight: Any = None) -> float:
         r"""The mean squared error of the scores as predictions of numbers.

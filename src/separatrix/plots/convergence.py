@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from separatrix.geometry.separation.convergence import Convergence, convergence
 from separatrix.plots.display import Animated, Display
 from separatrix.plots.points import write_beside, write_title
 from separatrix.plots.style import class_colours, ink, muted, paper
-from separatrix.plots.updates import bound_of, recorded, weights_after
+from separatrix.plots.updates import bound_of, most_in_words, recorded, weights_after
 
 __all__ = ["ConvergenceDisplay"]
 
@@ -147,7 +146,6 @@ class ConvergenceDisplay(Animated, Display):
                 looks |= {} if made <= _FEW else {"marker": ""}
             (self.lines_[name],) = ax.plot(x, y, lw=1.8, **looks)
         self.bound_: Line2D | None = None
-        most = math.floor(proof.bound.bound) if math.isfinite(proof.bound.bound) else math.inf
         text = "$(R/\\gamma)^2$" if proof.plain else "the bound"
         if known:
             self.bound_ = ax.axvline(proof.bound.bound, color=muted(), ls=":", lw=1.4)
@@ -157,4 +155,4 @@ class ConvergenceDisplay(Animated, Display):
         values = np.concatenate([proof.upper(smooth), proof.lower(smooth[:1])])
         ax.set(xlim=(0.0, last), ylim=(min(0.0, float(values.min())), 1.03 * float(values.max())))
         ax.set(xlabel="corrections k", ylabel="length")
-        write_title(ax, f"{k:,} of at most {most:,} corrections")
+        write_title(ax, f"{k:,} of at most {most_in_words(proof.bound.bound)} corrections")

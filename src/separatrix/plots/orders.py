@@ -15,6 +15,7 @@ from separatrix.geometry.separation.convergence import OrderRuns
 from separatrix.plots.display import Display
 from separatrix.plots.points import axes_row, scatter_one, write_legend, write_title
 from separatrix.plots.style import class_colours, ink, muted, number
+from separatrix.plots.updates import rounded_up
 
 __all__ = ["OrdersDisplay"]
 
@@ -116,11 +117,10 @@ class OrdersDisplay(Display):
     def _bound_text(self, bounds: Sequence[float]) -> str:
         plain = self.runs[0].bound
         if len(set(bounds)) > 1:
-            return (
-                f"No order makes more than {min(bounds):,.4g} to {max(bounds):,.4g}, by the start"
-            )
+            few, many = rounded_up(min(bounds)), rounded_up(max(bounds))
+            return f"No order makes more than {few} to {many}, by the start"
         formula = "$(R/\\gamma)^2$ = " if plain.from_zero and not plain.update_margin else ""
-        return f"No order makes more than {formula}{plain.bound:,.4g}"
+        return f"No order makes more than {formula}{rounded_up(plain.bound)}"
 
     def _draw_row(self, ax: Axes, values: np.ndarray, y: float) -> None:
         found, counts = np.unique(values, return_counts=True)

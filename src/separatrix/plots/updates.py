@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,24 @@ from separatrix.plots.fitted import class_codes, column_names, dense, last_rows,
 from separatrix.solvers.schedules import Constant, Schedule
 from separatrix.solvers.trace import Trace, Update
 
-__all__ = ["Run", "bound_of", "recorded", "weights_after"]
+__all__ = ["Run", "bound_of", "most_in_words", "recorded", "rounded_up", "weights_after"]
+
+# Longer numbers are written with a power of ten.
+_WRITTEN_OUT = 1e12
+
+
+def most_in_words(bound: float) -> str:
+    """The largest whole number of corrections that a bound allows, in words; no fewer."""
+    if bound < _WRITTEN_OUT:
+        return f"{math.floor(bound):,}"
+    if not math.isfinite(bound):
+        return "infinitely many"
+    return rounded_up(bound)
+
+
+def rounded_up(bound: float) -> str:
+    """A bound with four digits, which is still a bound."""
+    return f"{Context(prec=4, rounding=ROUND_CEILING).create_decimal(bound):,.4g}"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -238,9 +238,12 @@ def verify(
     if tol is None:
         own = getattr(model, "certificate_", None)
         tol = own.tol if isinstance(own, Certificate) else 1e-6
-    if rigorous:
-        return _rigorous(claims, design, tol, time_limit, start)
-    return _printed_as(model, _judged(claims, tol, time_limit, start))
+    judged = (
+        _rigorous(claims, design, tol, time_limit, start)
+        if rigorous
+        else _judged(claims, tol, time_limit, start)
+    )
+    return _printed_as(model, judged)
 
 
 def _require_no_intercept(model: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -74,8 +75,9 @@ class Convergence:
     def upper(self, k: Any) -> np.ndarray:
         """The upper end of the chain after ``k`` corrections."""
         rate, margin = self.bound.learning_rate, self.bound.update_margin
-        growth = 2.0 * rate * margin + (rate * self.bound.radius) ** 2
-        return np.sqrt(self.length[0] ** 2 + np.asarray(k) * growth)
+        growth = math.hypot(math.sqrt(2.0 * rate * margin), rate * self.bound.radius)
+        # Squares of long points may be beyond the range of floats.
+        return np.asarray(np.hypot(self.length[0], np.sqrt(k) * growth))
 
     @property
     def formulas(self) -> tuple[str, str]:
@@ -118,7 +120,9 @@ def convergence(bound: PerceptronBound, X: Any, y: np.ndarray, thetas: np.ndarra
     u /= np.linalg.norm(u)
     scores = design.dot(np.ascontiguousarray(u[: design.n_features]))
     gamma = float(np.min(y * (scores + (u[-1] if lifted else 0.0))))
-    return Convergence(bound, u, gamma, thetas @ u, np.linalg.norm(thetas, axis=1))
+    size = float(np.abs(thetas).max()) or 1.0
+    length = size * np.linalg.norm(thetas / size, axis=1)
+    return Convergence(bound, u, gamma, thetas @ u, length)
 
 
 @dataclass(frozen=True)
