@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 # Two workers are what a small machine has. WORKERS=0 runs in one process, WORKERS=auto on all cores.
 WORKERS ?= 2
+# The browser that prints the course.
+CHROMIUM ?= chromium
 
 # The tests start a hundred processes, each of which would compile the library's source again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -26,7 +28,7 @@ BENCH := $(VENV)/.installed-bench
 DOCS  := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test exhaustive bench-test mutants sanitize lint bench docs pictures oldest clean
+.PHONY: help demo test exhaustive bench-test mutants sanitize lint bench docs course pictures oldest clean
 
 help:
 	@echo "make demo    fit, save, reload and check models on built-in real data"
@@ -38,6 +40,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   time to a certified accuracy, beside other libraries (BENCH_ARGS=--quick)"
 	@echo "make docs    the documentation, in docs/_build/html/index.html; warnings are errors"
+	@echo "make course  the twelve sessions of the course for print: docs/_build/course.pdf (needs Chromium)"
 	@echo "make pictures  draw anew what the tests compare pictures with, and README's pictures"
 	@echo "make oldest  the test suite on the oldest supported versions (needs Python 3.11)"
 	@echo "make clean   remove .venv, caches and build products"
@@ -96,6 +99,10 @@ bench: $(BENCH)
 
 docs: $(DOCS)
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+course: docs
+	$(CHROMIUM) --headless --no-sandbox --no-pdf-header-footer \
+		--print-to-pdf=docs/_build/course.pdf file://$(CURDIR)/docs/_build/html/course.html
 
 pictures: $(DEV)
 	$(BIN)/python -m pytest tests/plots tests/report -q -W "ignore:Ignoring --mpl" \

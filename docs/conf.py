@@ -131,6 +131,7 @@ html_sidebars = {
         "start",
         "tour",
         "choosing",
+        "course",
         "certificate",
         "from_scikit_learn",
         "command_line",

@@ -449,4 +449,4 @@ check(
 #    :ref:`The perceptron <sphx_glr_auto_examples_03_perceptron.py>`,
 #    :ref:`discriminants <sphx_glr_auto_examples_10_discriminants.py>`,
 #    :ref:`kernels <sphx_glr_auto_examples_08_kernels.py>`.
-#    Back to the start: :ref:`hyperplanes <sphx_glr_auto_examples_01_hyperplanes.py>`
+#    Next: :ref:`one-hot targets <sphx_glr_auto_examples_18_one_hot.py>`

@@ -272,3 +272,74 @@ def test_the_slips_are_what_their_proofs_say():
         )
     # The loop that starts over does end where a line separates the points.
     assert names["restart"](names["corners"][:3], names["diagonal"][:3])[0] is not None
+
+
+# --- one-hot targets ------------------------------------------------------------------------------
+
+
+def test_the_direction_of_least_squares_is_the_discriminant_of_the_same_rows_alone():
+    names = page("18_one_hot")
+    A, kind = names["A"], names["kind"] == "malignant"
+    # The discriminant by its formula.
+    within = sum(np.cov(A[rows].T) * (rows.sum() - 1) for rows in (kind, ~kind))
+    direction = np.linalg.solve(within, A[kind].mean(axis=0) - A[~kind].mean(axis=0))
+    assert names["cosine"](names["squares"].coef_[0], direction) == pytest.approx(1.0, abs=1e-12)
+    assert names["cosine"](names["logistic"].coef_[0], direction) < 0.2
+    # With the targets of other rows it is another direction.
+    other = LinearDiscriminantAnalysis().fit(names["some"], names["kinds"]).coef_[0]
+    assert names["cosine"](names["squares"].coef_[0], other) < 0.999
+
+
+def test_the_class_in_the_middle_is_masked_where_the_three_stand_in_a_row():
+    names = page("18_one_hot")
+    x, row = names["x"], names["row"]
+    assert [found[1] for found in names["found"].values()] == [0, 60, 60]
+    # Three classes at the corners of a triangle have none in the middle.
+    height = np.where(row == "middle", 3.0, 0.0) + 0.1 * np.sin(40.0 * x)
+    corner = np.column_stack([x, height])
+    found = names["LeastSquaresClassifier"]().fit(corner, row).predict(corner)
+    assert np.sum(found != row) == 0
+    assert names["moved"]["least squares"][:2] == [1, 6]
+    assert names["moved"]["logistic regression"][:2] == [1, 1]
+    # As many points more, but near: least squares stays.
+    near = np.concatenate([names["near"], names["near"][60:72]])
+    model = names["LeastSquaresClassifier"]().fit(near, names["sides"])
+    assert np.sum(model.predict(names["near"]) != names["side"]) == 1
+
+
+# --- several classes ------------------------------------------------------------------------------
+
+
+def test_against_the_rest_a_class_in_the_middle_has_zero_weights_and_at_the_edge_none_has():
+    names = page("19_several_classes")
+    X, y, model = names["X"], names["y"], names["against_rest"]
+    length = dict(zip(names["names"], np.linalg.norm(model.coef_, axis=1), strict=True))
+    assert length.pop("middle") < 1e-6 and min(length.values()) > 1.0
+    # No constant is cheaper than -1, and no line that was tried is cheaper than the constant.
+    target, rng = np.where(y == "middle", 1.0, -1.0), np.random.default_rng(0)
+
+    def objective(w, b):
+        return w @ w / 2.0 + np.maximum(0.0, 1.0 - target * (X @ w + b)).sum()
+
+    best = objective(np.zeros(2), -1.0)
+    tried = [objective(*np.split(one, [2])) for one in rng.normal(0.0, 1.0, size=(500, 3))]
+    assert best == 80.0 < min(tried)
+    # Where the middle is moved out of the triangle, it has a line of its own.
+    moved = X + np.where(y == "middle", 8.0, 0.0)[:, None]
+    again = LinearSVC(loss="hinge", C=1).fit(moved, y)
+    assert np.linalg.norm(again.coef_[1]) > 0.1 and np.sum(again.predict(moved) != y) <= 1
+
+
+def test_votes_and_probabilities_by_hand():
+    names = page("19_several_classes")
+    votes, tied, classes = names["votes"], names["tied"], names["names"]
+    assert np.all(votes.sum(axis=1) == 6) and 0.0 < tied.mean() < 0.02
+    # Where one class has most votes it wins, whatever the sums of the scores are.
+    predicted = names["pairs"].predict(names["plane"][~tied])
+    assert np.array_equal(predicted, classes[votes[~tied].argmax(axis=1)])
+    X, W, b, before = names["X"], names["W"], names["b"], names["before"]
+    assert np.allclose(before, names["together"].predict_proba(X), atol=1e-12)
+    one = W + np.where(np.arange(4)[:, None] == 1, [1.0, -2.0], 0.0)
+    assert np.abs(names["probabilities"](one, b, X) - before).max() > 0.1
+    shares = {name: middle for name, (_, _, middle) in names["mistakes"].items()}
+    assert shares["against the rest, hinge"] > 0.2 > 0.03 > shares["at once, log loss"]

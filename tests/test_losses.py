@@ -680,6 +680,7 @@ def test_a_loss_is_known_by_all_of_its_names():
         assert list(LossDisplay.from_losses([name]).curves_) == [loss_of(key).name]
     machine = LinearSVC(loss="squared hinge").fit(X, y)
     assert verify(machine, X, y).ok
+    assert (loss_of("logistic").key, loss_of("0-1", convex=False).key) == ("log", "zero_one")
     with pytest.raises(ValueError, match="loss='logarithm' is not known"):
         LinearSVC(loss="logarithm").fit(X, y)
 

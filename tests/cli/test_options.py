@@ -34,7 +34,7 @@ def test_a_command_without_an_option_has_the_default_of_the_model():
     flags = {"drop_missing_target": False, "ignore_unusable": False}
     table = TableOptions(data="iris", kinds={}, ignore=[], ordered={}, **flags, **reading)
     given = ModelOptions(**vars(table), min_count=None, min_df=None, word_pairs=False)
-    assert (given.lam, given.penalised, given.record()) == (None, True, {})
+    assert (given.lam, given.penalised, given.to_dict()) == (None, True, {})
 
 
 def test_only_the_command_that_is_asked_for_is_imported():

@@ -95,6 +95,8 @@ def test_of_a_model_of_this_library_and_of_another() -> None:
         np.testing.assert_allclose(plane.decision(X), model.decision_function(X), atol=1e-12)
         # On the plane is +1, which is the second class.
         assert np.array_equal(np.where(plane.side(X) > 0, "up", "down"), model.predict(X))
+        with pytest.raises(TypeError, match=r"Hyperplane\.from_model\(model\)"):
+            Hyperplane(model)
 
 
 def test_sparse_and_float32_points() -> None:

@@ -22,6 +22,7 @@ from sklearn.svm import l1_min_c
 import separatrix
 from separatrix import (
     SVC,
+    Hyperplane,
     LeastSquaresClassifier,
     LinearDiscriminantAnalysis,
     LinearRegression,
@@ -192,6 +193,12 @@ def test_order_lam_and_bad_values() -> None:
     same = model.path(X, y, lams=[1 / (C * len(y)) for C in path.values])
     assert same.parameter == "lam"
     np.testing.assert_allclose(same.coefs, path.coefs, rtol=1e-2, atol=1e-3)
+    planes = [Hyperplane.from_model(one) for one in same.models]
+    mean_losses = [
+        plane.objective(X, y, "log loss", lam=lam)
+        for plane, lam in zip(planes, same.values, strict=True)
+    ]
+    np.testing.assert_allclose(same.table()["objective"], mean_losses)
     with pytest.raises(ValueError, match="Give Cs or lams, not both"):
         model.path(X, y, [1.0], lams=[1.0])
     with pytest.raises(ValueError, match=r"C=-1\.0 must be"):

@@ -7,7 +7,7 @@ const traits = {
   parameters: [parameter("perceptron", "intercept", "bool", { default: true }), parameter("logistic", "C", "log", { low: 0.001, high: 1000, default: 1 })],
   panels: { perceptron: [{ kind: "mistakes", label: "mistakes" }], logistic: [{ kind: "loss", label: "loss" }] },
   show: {},
-  seed_tables: { shapes: [{ name: "blobs", label: "blobs" }], columns: [], tours: [{ name: "one", title: "One" }], lessons: [], limits: { points: 2000 } },
+  seed_tables: { shapes: [{ name: "blobs", label: "blobs" }], columns: [], tours: [{ name: "one", title: "One" }], lessons: [], limits: { points: 2000 }, moving: location.search === "?moving" },
   theme: "auto",
   state: {
     version: 1, points: [[-2, -1, 0], [-1, -2, 0], [1, 2, 1], [2, 1, 1]], names: { x: "x1", y: "x2", classes: ["-1", "+1"] },
@@ -27,7 +27,7 @@ function answer({ points, view, panel }, seq) {
     points: { margin, slack: margin.map((z) => Math.max(0, 1 - z)), alpha: null, kind: null, mistake: margin.map((z) => z <= 0), residual: null },
     ellipses: [], certificate: { objective: 1, bound: 1, gap: 0, relative_gap: 0, status: "converged", sentence: `Of ${points.length} points.` },
     summary: [], mistakes: 0, width: null,
-    steps: { count: 3, theta, objective: [3, 2, 1], bound: [0, 0.5, 1], visit: [0, 1, 2], mistake: [true, true, true], formula: ["first", "second", "third"], label: "update" },
+    steps: { count: 3, theta, objective: [3, 2, 1], bound: [0, 0.5, 1], visit: [0, 1, 2], mistake: [false, true, false], formula: ["first", "second", "third"], label: "update" },
     panel: { kind: panel, title: panel, x: { label: "i" }, y: { label: "k" }, series: [{ name: "k", kind: "bars", x: [1, 2], y: [1, 2] }], follow: [[1, 1], [2, 2], null], note: "" },
     code: { python: "print()", command: null },
   };

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 
+import numpy as np
 import pytest
 
 from browser import drawn
@@ -56,6 +57,8 @@ def test_axe_finds_nothing_wrong(opened):
     page.get_by_role("button", name="Tours").click()
     page.get_by_role("button", name="One outlier").click()
     page.locator(".choice").first.click()
+    page.keyboard.press("l")
+    page.locator(".gap:not(:empty)").wait_for()
     page.emulate_media(color_scheme="dark")
     assert _wrong(page) == []
     page.get_by_role("button", name="Erase all points").click()
@@ -117,6 +120,40 @@ def test_keys_alone_go_from_an_empty_canvas_to_a_certified_fit(opened):
     assert page.evaluate("document.documentElement.scrollWidth") == screen["width"]
 
 
+def test_marks_grow_with_the_points_at_their_place_and_axes_with_their_data(opened):
+    nine, two = [[0, 0, 0]] * 9, [[1, 8, 1], [0.5, 4, 1]]
+    view = {"x": [-9, 9], "y": [-9, 9], "lock": True}
+    page = opened({"points": [*nine, *two], "view": view, "model": "lda"})
+    across = "node => node.getBBox().width"
+    widths = [page.locator(".point .mark").nth(i).evaluate(across) for i in (0, 8, 9)]
+    # A circle is 2 r wide and a square 1.76 r: the area is nine times as large.
+    assert widths[0] == widths[1] == pytest.approx(3 * widths[2] / 0.88, rel=0.01)
+    page.locator(".point").first.focus()
+    assert page.locator(".status").inner_text().endswith(" · 8 more at this place")
+    assert page.evaluate("document.activeElement.ariaLabel").endswith(" · 8 more at this place")
+    assert page.locator(".layer.axes").get_by_text("largest mark: 9 points").count() == 1
+
+    def apart():
+        """How far the first and the last of the points are from one another, of the frame."""
+        drawn(page)
+        first, last = (page.locator(".point").nth(i) for i in (0, 9))
+        at = "node => { const m = node.getCTM(); return [m.e, m.f]; }"
+        frame = page.locator(".layer.axes .frame").bounding_box()
+        return (np.array(last.evaluate(at)) - first.evaluate(at)) / [
+            frame["width"],
+            frame["height"],
+        ]
+
+    equal = page.get_by_role("button", name="Equal axes")
+    assert abs(apart()[0]) < 0.1
+    equal.click()
+    assert equal.get_attribute("aria-pressed") == "false"
+    np.testing.assert_allclose(apart(), [1 / 1.36, -1 / 1.36], atol=0.01)
+    page.locator(".status").filter(has_text="the axes have different scales").wait_for()
+    equal.click()
+    assert equal.get_attribute("aria-pressed") == "true"
+
+
 def test_names_and_classes_are_changed_and_brought_back(opened):
     page = opened({"points": [[-1, 0, 0], [1, 0, 1], [0, 1, 1]]})
     page.get_by_text("Names and classes").click()
@@ -145,6 +182,59 @@ def test_names_and_classes_are_changed_and_brought_back(opened):
     drawn(page)
     assert page.locator(".axis-name").first.text_content() == "x1"
     assert key.all_inner_texts() == ["-1", "+1", ""]
+
+
+# What a tour says to operate, and what it says to watch: by their selectors.
+_TOURS = {
+    "The start changes": ("[aria-label='start, θ₁']", ".status"),
+    "One outlier": (".layer.points .point", ".status"),
+    "A smaller C": ("[type=range][aria-label=C]", ".level.margin"),
+    "A kernel bends": ("[type=range][aria-label=gamma]", ".level.boundary"),
+    "Without a penalty": ("[type=range][aria-label=C]", ".formula"),
+    "A high degree": ("[type=range][aria-label=degree]", ".chart"),
+}
+
+# Whether the middle of a node is seen: within the screen, and with nothing above it.
+_SEEN = """node => {
+  const { x, y, width, height } = node.getBoundingClientRect();
+  const [left, right] = [Math.max(x, 0), Math.min(x + width, innerWidth)];
+  const [top, bottom] = [Math.max(y, 0), Math.min(y + height, innerHeight)];
+  if (right <= left || bottom < top) return "outside";
+  const there = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+  const isSeen = node.contains(there) || node.closest(".picture")?.contains(there);
+  return isSeen ? "" : `below ${there.className}`;
+}"""
+
+
+@pytest.mark.parametrize("width, height", [(390, 844), (820, 1180)])
+def test_a_tour_is_followed_with_the_picture_in_sight(opened, port, width, height):
+    page = opened(viewport={"width": width, "height": height}, reduced_motion="reduce")
+    # A link brings its own state, and the page that is opened without one offers the tours.
+    assert not page.get_by_role("button", name="Start a tour").is_visible()
+    page.goto("about:blank")
+    page.goto(f"http://127.0.0.1:{port}/token/")
+    page.get_by_role("button", name="Start a tour").click()
+    for title, (control, watched) in _TOURS.items():
+        card = page.locator(".tour").filter(has_text=title)
+        card.wait_for()
+        page.locator(".separatrix-studio[aria-busy=false]").wait_for()
+        drawn(page)
+        assert page.locator(".picture").evaluate(_SEEN) == card.evaluate(_SEEN) == "", title
+        jump = page.locator(".jump").get_by_role("button", name="Model")
+        if jump.is_visible():
+            jump.click()
+        for seen in (".picture", control, watched):
+            assert page.locator(seen).first.evaluate(_SEEN) == "", (title, seen)
+        before = page.evaluate("() => scrollY")
+        page.locator(control).first.focus()
+        page.keyboard.press("ArrowUp")
+        page.locator(".separatrix-studio[aria-busy=false]").wait_for()
+        drawn(page)
+        for seen in (".picture", control, watched):
+            assert page.locator(seen).first.evaluate(_SEEN) == "", (title, seen)
+        assert page.evaluate("() => scrollY") == before
+        card.locator(".next").click()
+    page.locator(".tour").filter(has_text="Hyperplanes").wait_for()
 
 
 _TABLES = {

@@ -19,7 +19,7 @@ from separatrix.studio.serving import application
 from separatrix.studio.share import from_fragment
 from separatrix.studio.state import StateError
 
-_TYPES = ["ask", "frame", "shape", "columns", "prove", "score", "tour", "save"]
+_TYPES = ["ask", "frame", "shape", "columns", "axes", "prove", "score", "tour", "save"]
 _FIELDS = ["state", "step", "of", "name", "n", "noise", "seed", "x", "y", "what", "at"]
 _DEEP: list = []
 for _ in range(5000):

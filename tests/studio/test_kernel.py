@@ -12,6 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn import discriminant_analysis as skl
+from sklearn.datasets import load_wine
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 import separatrix
 from grids import share
@@ -19,7 +23,7 @@ from separatrix import SVC, Certificate, LinearSVC, LogisticRegression, Perceptr
 from separatrix.studio import StudioModel
 from separatrix.studio import fitting as fitting_module
 from separatrix.studio import kernel as kernel_module
-from separatrix.studio.shapes import SHAPES
+from separatrix.studio.shapes import SHAPES, framed, shape
 from separatrix.studio.share import from_fragment
 from separatrix.studio.state import LIMITS, PANELS, PARAMETERS, StateError, parse
 from separatrix.studio.tours import TOURS
@@ -246,6 +250,43 @@ def test_columns_of_a_table_are_axes():
     assert "no column" in studio.reply({"type": "columns", "seq": 1, "x": "z", "y": "a"})["text"]
 
 
+def test_columns_that_separate_the_classes_better_are_proposed():
+    data = load_wine(as_frame=True)
+    table = {name: data.data[name].to_numpy(float) for name in data.data}
+    table |= {"constant": np.ones(len(data.target)), "unseen": np.full(len(data.target), np.nan)}
+    table["far"] = 1e12 * table["flavanoids"]
+    studio = StudioModel(table, data.target_names[data.target], "class")
+    said = studio.reply({"type": "axes", "seq": 1, "x": "alcohol", "y": "malic_acid"})
+    x, y = said["axes"]
+    # The shares are those of scikit-learn's discriminants on the same folds.
+    pairs = studio._pairs
+    shares = []
+    for names in (["alcohol", "malic_acid"], [x, y]):
+        rows = data.data[names].to_numpy()
+        folds = PredefinedSplit(pairs._fold)
+        predicted = cross_val_predict(
+            skl.LinearDiscriminantAnalysis(priors=[1 / 3] * 3), rows, data.target, cv=folds
+        )
+        shares.append(balanced_accuracy_score(data.target, predicted))
+        assert pairs.share(*names) == pytest.approx(shares[-1])
+    assert shares[1] > 0.9 > 0.8 > shares[0]
+    assert f"correctly, {x} and {y} {100 * shares[1]:.0f} %" in said["sentence"]
+    # Nothing is proposed beside the best, and nothing without classes.
+    assert studio.reply({"type": "axes", "seq": 2, "x": y, "y": x})["sentence"] is None
+    studio = StudioModel(table)
+    said = studio.reply({"type": "axes", "seq": 1, "x": "alcohol", "y": "malic_acid"})
+    assert said["sentence"] is None
+
+
+def test_axes_have_one_scale_unless_points_would_be_a_streak():
+    span = np.array([[0.0, 0.0], [4.0, 1.0]])
+    names = {"x": "a", "y": "b", "classes": ["c", "d"]}
+    for stretch, equal in ((1.0, True), (1.01, False)):
+        for points in (span * [stretch, 1.0], span[:, ::-1] * [1.0, stretch]):
+            assert framed(points, [0, 1], names)["view"]["lock"] is equal
+    assert framed(np.array([[0.0, 1.0], [3.0, 1.0]]), [0, 1], names)["view"]["lock"] is False
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -302,6 +343,7 @@ _VALUES = st.recursive(
             "strength",
             "shape",
             "columns",
+            "axes",
             "prove",
             "score",
             "tour",
@@ -363,7 +405,7 @@ def test_points_on_one_another_are_counted(studio):
     names = {"x": "x1", "y": "x2", "classes": ["-1", "+1"]}
     points = [[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 1], [0, 0, 1], [1, 2, 1], [-1, 1, 0]]
     said = asked(studio, points=points, names=names, model="lda")["overlap"]
-    assert said.startswith("The 7 points lie at 3 places, so some hide others; the ")
+    assert said.startswith("The 7 points lie at 3 places, each drawn larger the more ")
     assert said.endswith(" mistakes lie at 1 place.")
 
 
@@ -401,12 +443,30 @@ def test_the_minimum_is_within_its_contours(studio):
 
 
 def test_a_bound_below_zero_is_no_percentage():
-    fit = SimpleNamespace(model=SimpleNamespace(), state=SimpleNamespace(model="logistic"))
+    fit = SimpleNamespace(
+        model=SimpleNamespace(objective_formula_=""),
+        state=SimpleNamespace(model="logistic"),
+        several=False,
+        regression=False,
+    )
     fit.model.certificate_ = Certificate.of(
         primal=2.0, dual=-1.0, tol=1e-6, status="max_iter", n_iter=3
     )
     said = certificate_of(fit)["sentence"]
-    assert said == "Stopped after 3 iterations: the best lower bound is -1."
+    assert said == (
+        "Stopped after 3 iterations: no line can do better than -1 by this measure; this one has 2."
+    )
+
+
+def test_the_digits_of_a_bound_are_proved(studio):
+    for model in ("logistic", "linear_svm", "kernel_svm", "sgd"):
+        found = asked(studio, **shape("moons", n=60, noise=0.8), model=model)["certificate"]
+        bound, own = map(
+            float, re.search(r"better than (\S+) by .* has ([\d.]+\d)", found["sentence"]).groups()
+        )
+        assert bound <= found["bound"] and own == pytest.approx(found["objective"], rel=5e-3)
+        assert bound >= found["bound"] * 0.99, model
+        assert (bound == own) == (model != "sgd")
 
 
 _CONTROLS = {one["name"] for one in PARAMETERS} | {one["label"] for one in PARAMETERS}

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
+from separatrix import SVC
 from separatrix.cli import main
 from separatrix.studio import StudioModel
 from separatrix.studio.lessons import LESSONS
@@ -166,16 +167,17 @@ def _stochastic(lesson):
 
 def _generalisation(lesson):
     iris = load_iris()
-    seen = {tuple(point) for point in lesson.state["points"]}
-    other = np.arange(150) % 5 >= 2
-    X, codes = iris.data[other][:, 2:], iris.target[other]
-    rows = zip(iris.data[~other][:, 2:].tolist(), iris.target[~other].tolist(), strict=True)
-    assert {(*row, code) for row, code in rows} == seen
+    X, codes = iris.data[:, 2:], iris.target
+    assert lesson.state["points"] == [[*x, y] for x, y in zip(X.tolist(), codes, strict=True)]
+    held = np.isin(np.arange(150), lesson.answer["test"]["rows"])
+    assert held.sum() == 75
     made = []
     for gamma in (100.0, 0.5):
-        here = lesson.ask(gamma=gamma)["mistakes"]
-        made.append((here, int(np.sum(lesson.kernel._last.predicted(X) != codes))))
-    assert made == [(1, 14), (2, 4)] and len(lesson.state["points"]) == 60 and len(X) == 90
+        errors = lesson.ask(gamma=gamma)["test"]
+        made.append((errors["training"]["mistakes"], errors["test"]["mistakes"]))
+        missed = SVC(kernel="rbf", gamma=gamma).fit(X[~held], codes[~held]).predict(X) != codes
+        assert made[-1] == (missed[~held].sum(), missed[held].sum())
+    assert made == [(0, 14), (1, 5)]
 
 
 def _dual(lesson):
@@ -209,6 +211,21 @@ def _slips(lesson):
     assert widest["width"] == pytest.approx(2.0, abs=1e-9)
 
 
+def _one_hot(lesson):
+    assert lesson.answer["mistakes"] == 6 and len(lesson.state["points"]) == 132
+    assert lesson.ask(model="logistic")["mistakes"] == 1
+    near = lesson.state["points"][:120]
+    assert lesson.ask(points=near)["mistakes"] == 1
+    assert lesson.ask(points=near, model="logistic")["mistakes"] == 1
+
+
+def _several_classes(lesson):
+    fit = lesson.kernel._last
+    predicted, truth = fit.predicted(fit.X), np.array(lesson.state["points"])[:, 2]
+    assert np.sum(predicted == 1) == 0 and np.sum(truth == 1) == lesson.answer["mistakes"] == 40
+    assert lesson.ask(model="logistic")["mistakes"] == 1 and len(truth) == 160
+
+
 _TRUE = {
     "hyperplanes": _hyperplanes,
     "separable": _separable,
@@ -227,6 +244,8 @@ _TRUE = {
     "stopping": _stopping,
     "stumps": _stumps,
     "slips": _slips,
+    "one_hot": _one_hot,
+    "several_classes": _several_classes,
 }
 _SAID = {
     "hyperplanes": ["3 cm", "100 flowers", "0.495 cm"],
@@ -241,11 +260,13 @@ _SAID = {
     "discriminants": ["37 of 400", "is 52"],
     "least_squares": ["30 points", "0.46 away at degree 1, 0.22 at 3, 0.18 at 12"],
     "stochastic": ["0.1 %", "after 60"],
-    "generalisation": ["1 mistake on these 60", "14 on the other 90", "2 here, and 4 there"],
+    "generalisation": ["no mistake on the 75", "are 14 on the 75", "are 1 and 5"],
     "dual": ["1, 1 and 2", "is 1 wide", "C = 0.5", "1/4, 1/4 and 1/2"],
     "stopping": ["20 passes", "7.6 %", "50 it is 0.88 %", "9 mistakes both"],
     "stumps": ["fewer than 6 of these 100", "one with 3"],
     "slips": ["band of 1.46", "one of 2"],
+    "one_hot": ["6 of the 132", "it is 1, and without", "it is 1 for both"],
+    "several_classes": ["none of the 40", "1 of 160"],
 }
 
 

@@ -146,10 +146,10 @@ def test_in_jupyter_lab(page, host, tmp_path):
     page.wait_for_timeout(1000)
     run(1)
     page.locator("pre").filter(has_text="seen 61 linear_svm optimal").wait_for()
-    before = page.locator(".numbers").inner_text()
+    before = page.locator(".numbers").text_content()
     run(2)
     page.wait_for_function(
-        "text => document.querySelector('.numbers').innerText !== text", arg=before
+        "text => document.querySelector('.numbers').textContent !== text", arg=before
     )
 
 

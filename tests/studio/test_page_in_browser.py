@@ -23,7 +23,7 @@ _PHONE = {"viewport": {"width": 360, "height": 760}, "has_touch": True, "is_mobi
 
 
 def _serve(route):
-    name = route.request.url.removeprefix(HOST).split("#")[0] or "index.html"
+    name = route.request.url.removeprefix(HOST).split("#")[0].split("?")[0] or "index.html"
     path = STAND_IN if name == "main.js" else PAGE / name
     route.fulfill(
         # Of one script, as in a notebook, the page is there sooner than of all of them.
@@ -178,8 +178,34 @@ def test_steps_go_back_and_forth_to_the_same_picture(opened):
     where.filter(has_text="update 2 of 2").wait_for()
     drawn(page)
     assert lines.inner_html() == last
+    # From the only correction to either end, and back to it.
+    for key, step in (("[", 0), (">", 1), (">", 2), ("<", 1), ("<", 0)):
+        page.keyboard.press(key)
+        assert where.inner_text() == f"update {step} of 2"
     page.get_by_role("slider", name="Step").fill("1")
     assert where.inner_text() == "update 1 of 2"
+
+
+def test_it_opens_with_steps_that_play_until_something_is_done(opened):
+    page = opened(fragment="?moving")
+    line = page.locator(".opening")
+    assert line.inner_text() == "Click adds a point, drag moves one."
+    page.locator(".where").filter(has_text="update 2 of 2").wait_for()
+    page.wait_for_function("() => document.querySelector('.primary').ariaLabel === 'Play'")
+    page.mouse.click(*_at(page, 3, -3))
+    line.wait_for(state="detached")
+    # Where less motion is asked for, nothing moves before the button is pressed; at a link nothing.
+    still = opened({**_WIDE, "reduced_motion": "reduce"}, "?moving")
+    assert still.locator(".where").inner_text() == "update 2 of 2"
+    assert (
+        still.evaluate(
+            "() => { document.querySelector('.opening button').click();"
+            " return document.querySelector('.where').innerText; }"
+        )
+        == "update 0 of 2"
+    )
+    linked = opened(fragment="?moving#s=none")
+    assert linked.locator(".opening").count() == 0
 
 
 def test_the_page_is_as_wide_as_its_screen(opened):

@@ -150,7 +150,7 @@ def test_points_are_dragged_in_a_browser_and_the_end_of_the_page_ends_it(new_pag
     certificate = page.locator(".certificate:not(:empty)")
     certificate.wait_for(state="attached")
     assert certificate.inner_text().startswith("Optimal: ")
-    before = page.locator(".numbers").inner_text()
+    before = page.locator(".numbers").text_content()
     box = page.locator(".layer.points .point").first.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
@@ -158,7 +158,7 @@ def test_points_are_dragged_in_a_browser_and_the_end_of_the_page_ends_it(new_pag
     page.mouse.move(x + 60, y + 40, steps=4)
     page.mouse.up()
     page.wait_for_function(
-        "text => document.querySelector('.numbers').innerText !== text", arg=before
+        "text => document.querySelector('.numbers').textContent !== text", arg=before
     )
     page.close()
     assert process.wait(timeout=180) == 0

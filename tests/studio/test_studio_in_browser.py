@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import warnings
 
@@ -12,8 +13,10 @@ import separatrix
 from browser import drawn
 from separatrix.studio import StudioModel
 from separatrix.studio.export import write_page
+from separatrix.studio.fitting import fitted
 from separatrix.studio.shapes import shape
 from separatrix.studio.share import from_fragment, to_fragment
+from separatrix.studio.state import parse
 
 
 @pytest.fixture
@@ -153,10 +156,10 @@ def test_steps_go_back_and_forth_to_equal_pictures(server, port, opened, state):
 def test_two_pages_at_once_and_a_server_that_was_killed(server, port, opened, said, state):
     address = f"http://127.0.0.1:{port}/token/"
     one, two = opened(address + to_fragment(state)), opened(address)
-    before = two.locator(".numbers").inner_text()
+    before = two.locator(".numbers").text_content()
     _choose(one, "linear_svm")
-    assert two.locator(".numbers").inner_text() == before
-    assert one.locator(".numbers").inner_text() != before
+    assert two.locator(".numbers").text_content() == before
+    assert one.locator(".numbers").text_content() != before
     processes, begin_again = server
     processes[-1].kill()
     processes[-1].wait()
@@ -166,11 +169,36 @@ def test_two_pages_at_once_and_a_server_that_was_killed(server, port, opened, sa
     begin_again()
     one.get_by_role("alert").wait_for(state="hidden")
     one.wait_for_function(
-        "() => document.querySelector('.certificate').innerText.includes('Sigma')"
+        "() => document.querySelector('.certificate').innerText.includes('Solved')"
     )
     assert one.locator(".layer.points .point").count() == len(state["points"])
     # The browser itself tells of the connection that was lost.
     said[:] = [text for text in said if "WebSocket connection" not in text]
+
+
+def test_a_worksheet_keeps_what_was_written_in_it(tmp_path, opened, state):
+    kernel = StudioModel()
+    asked = {"type": "save", "seq": 1, "what": "worksheet"}
+    saved = kernel.reply({**asked, "state": {**state, "model": "perceptron"}})
+    path, again = tmp_path / "worksheet.html", tmp_path / "again.html"
+    path.write_bytes(base64.b64decode(saved["data"]))
+    page = opened(path.as_uri(), offline=True)
+    fit = fitted(parse({**state, "model": "perceptron"}))
+    # A start, each correction and the end, as far as there is room.
+    assert page.locator(".notes li").count() == min(24, int(fit.model.mistakes_.sum()) + 2)
+    assert page.locator(".notes li").nth(2).locator(".sketch .level.boundary").count() == 1
+    text = "One </script> of two\nlines \u2260 <!-- none -->"
+    page.locator(".notes textarea").nth(2).fill(text)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save with my notes").click()
+    download.value.save_as(again)
+    # It is the same page, with the notes in its recording.
+    page = opened(again.as_uri(), offline=True)
+    written = [field.input_value() for field in page.locator(".notes textarea").all()]
+    assert written[2] == text and not any(written[:2] + written[3:])
+    name = page.locator(".notes h3").nth(2).inner_text()
+    page.get_by_role("button", name=f"Show {name}", exact=True).click()
+    assert page.locator(".where").inner_text().startswith(f"{name} of ")
 
 
 def test_a_page_from_disk_needs_no_network(tmp_path, opened, state):

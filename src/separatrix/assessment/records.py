@@ -62,7 +62,8 @@ def details_of(model: Any) -> dict[str, Any]:
         its ``rows``, ``shrinkage`` and ``condition_number``; of stochastic gradients ``schedule``,
         ``condition`` (of its convergence), ``searched`` (rates that were tried), ``steps`` and
         ``passes``, both of all ``fits`` together (one a class against the rest), and ``averaged``;
-        of other models nothing.
+        of a perceptron ``corrections``, ``passes`` and the training ``mistakes`` that are left; of
+        other models nothing.
     """
     record: dict[str, Any] = {}
     if hasattr(model, "rank_"):
@@ -88,6 +89,12 @@ def details_of(model: Any) -> dict[str, Any]:
         record["shrinkage"] = np.asarray(model.shrinkage_).tolist()
         record["condition_number"] = float(model.condition_number_)
         record["used_columns"] = len(model.independent_columns_)
+    if hasattr(model, "n_updates_"):
+        record |= {
+            "corrections": int(model.n_updates_),
+            "passes": None if model.certificate_.parts else int(model.certificate_.n_iter),
+            "mistakes": float(model.certificate_.primal),
+        }
     if getattr(model, "learning_rate_formula_", "none") != "none":
         curve = getattr(model, "rate_curve_", None)
         record |= {

@@ -41,7 +41,7 @@ class Options:
     ----------
     as_json, quiet : bool
         How it answers.
-    order : tuple of str
+    names : tuple of str
         The other options in the order in which they were given, then those that were not.
     """
 
@@ -53,11 +53,11 @@ class Options:
 
     as_json: bool = False
     quiet: bool = False
-    order: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The options by name, for a model file or a document."""
-        return {name: getattr(self, name) for name in self.order}
+        return {name: getattr(self, name) for name in self.names}
 
 
 O = TypeVar("O", bound=Options)  # noqa: E741
@@ -215,7 +215,7 @@ def command(
 
     def decorate(check: Callable[[O], O]) -> click.Command:
         def start(as_json: bool, quiet: bool, **given: Any) -> int:
-            settled = check(options(**given, as_json=as_json, quiet=quiet, order=tuple(given)))
+            settled = check(options(**given, as_json=as_json, quiet=quiet, names=tuple(given)))
             out = Output(name, as_json=as_json, quiet=quiet)
             run = import_module(f"{check.__module__}.run").run
             with out.reporting_warnings(), reading_line(shown=not quiet):
@@ -318,6 +318,7 @@ COUNT = _number("a whole number from 1", lambda x: x >= 1, int)
 FOLDS = _number("a whole number from 2", lambda x: x >= 2, int)
 DEGREE = _number("a whole number from 1 to 1000", lambda x: 1 <= x <= 1000, int)
 FINITE = _number("a finite number", math.isfinite)
+FROM_ZERO = _number("a finite number from 0", lambda x: 0 <= x < math.inf)
 SEED = _number("a whole number from 0 to 4294967295", lambda x: 0 <= x < 2**32, int)
 GAMMA = _number("a finite number from 0", lambda x: 0 <= x < math.inf, names=("scale", "auto"))
 SHRINKAGE = _number("a number from 0 to 1", lambda x: 0 <= x <= 1, names=("auto", "none"))
@@ -337,6 +338,22 @@ def _parse_limit(text: str) -> str:
 
 SIZE = Parsed("size", _parse_size)
 LIMIT = Parsed("size", _parse_limit)
+
+
+def _parse_numbers(text: str) -> tuple[float, ...]:
+    """Finite numbers with commas between them."""
+    numbers = []
+    for word in text.split(","):
+        try:
+            numbers.append(float(word))
+        except ValueError:
+            numbers.append(math.nan)
+        if not math.isfinite(numbers[-1]):
+            raise ValueError(f"{word.strip()!r} in {text!r} is not a finite number")
+    return tuple(numbers)
+
+
+NUMBERS = Parsed("numbers", _parse_numbers)
 
 
 def _parse_kind(text: str) -> tuple[str, str]:

@@ -154,6 +154,8 @@ class Hyperplane:
     ------
     ValueError
         If ``w`` is not a vector, or a number is NaN or infinite.
+    TypeError
+        If ``w`` is a model.
 
     Examples
     --------
@@ -171,6 +173,10 @@ class Hyperplane:
     b: float = 0.0
 
     def __post_init__(self) -> None:
+        if hasattr(self.w, "fit"):
+            raise TypeError(
+                "w must be a vector; of a fitted model take Hyperplane.from_model(model)."
+            )
         w = np.array(self.w, dtype=np.float64)
         if w.ndim != 1 or not len(w):
             raise ValueError(f"w must be a vector of at least one number; its shape is {w.shape}.")

@@ -76,7 +76,7 @@ _KEYS: dict[str, str] = {
 def key_of(name: Any) -> Any:
     """The key of a loss that is given by one of its names; anything else as it is.
 
-    Its names are the key, the field's name and scikit-learn's.
+    Its names are the key, the names that textbooks use and scikit-learn's.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def names_of(*keys: str) -> tuple[str, ...]:
     --------
     >>> from separatrix.losses import names_of
     >>> names_of("log", "squared_hinge")
-    ('squared_hinge', 'squared hinge', 'log', 'log loss', 'log_loss')
+    ('squared_hinge', 'squared hinge', 'log', 'log loss', 'log_loss', 'logistic')
     """
     return tuple(name for name, key in _KEYS.items() if key in keys)
 

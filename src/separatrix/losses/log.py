@@ -129,7 +129,7 @@ class LogLoss(MarginLoss):
 
     key = "log"
     name = "log loss"
-    synonyms = ("log_loss",)
+    synonyms = ("log_loss", "logistic")
     expression = "log(1 + exp(-{z}))"
     conjugate_formula = "(1 + u) * log(1 + u) - u * log(-u) for -1 <= u <= 0, else inf"
     zero_one_factor = 1.0 / np.log(2.0)

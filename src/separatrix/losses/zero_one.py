@@ -26,6 +26,7 @@ class ZeroOneLoss(MarginLoss):
 
     key = "zero_one"
     name = "zero-one"
+    synonyms = ("0-1",)
     expression = "1 if {z} <= 0 else 0"
     conjugate_formula = "0 for u = 0, else inf"
     convex = False

@@ -250,7 +250,7 @@ class Path:
         figure = "relative_residual" if closed else "relative_gap"
         out: dict[str, list[Any]] = {self.parameter: self.values.tolist()}
         if not closed:
-            out["objective"] = [c.primal for c in self.certificates]
+            out["objective"] = [c.scale * c.primal for c in self.certificates]
         out[figure] = [getattr(c, figure) for c in self.certificates]
         out["status"] = [c.status for c in self.certificates]
         out["n_iter"] = self.n_iter.tolist()

@@ -95,8 +95,8 @@ class Offer(NamedTuple):
     estimator : str
     takes : tuple of str
         The options of the command line that the model takes.
-    losses : tuple of str
-        The losses to choose among.
+    losses, orders : tuple of str
+        The losses, and the orders of the rows, to choose among.
     quantity : bool
         Whether the target is a quantity whatever it looks like.
     least : float
@@ -117,6 +117,7 @@ class Offer(NamedTuple):
     estimator: str
     takes: tuple[str, ...]
     losses: tuple[str, ...] = ()
+    orders: tuple[str, ...] = ()
     quantity: bool = False
     least: float = -math.inf
     of_classes: str = ""
@@ -126,7 +127,7 @@ class Offer(NamedTuple):
     work: Callable[[Size], float] = lambda size: math.inf
 
 
-_ITERATED = ("tol", "max_iter", "time_limit")
+_ITERATED = ("tol", "max_iter", "time_limit", "record")
 _PENALISED = ("C", "lam", "loss", "penalty", "class_weight", *_ITERATED)
 _GAUSSIAN = ("priors", "covariance", "shrinkage")
 
@@ -175,7 +176,11 @@ OFFERS = {
     ),
     "perceptron": Offer(
         "Perceptron",
-        ("class_weight", "no_intercept", "calibrate", "max_iter", "time_limit"),
+        (
+            *("class_weight", "no_intercept", "calibrate", "max_iter", "time_limit", "record"),
+            *("order", "learning_rate", "margin", "start"),
+        ),
+        orders=("cyclic", "restart", "random", "replacement", "margin"),
         called={"max_iter": "max_passes"},
         compared={"max_iter": 100},
         work=lambda size: 400.0 * size.entries * size.outputs,

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from separatrix.data.labels import is_pipeline
+from separatrix.messages import counted
 from separatrix.plots.display import Animated, Display
 from separatrix.plots.fitted import claimed_problem, column_names, last_step, traces_of
 from separatrix.plots.objective_levels import objective_levels
@@ -262,7 +263,7 @@ class DescentDisplay(Animated, Display):
         ]
         others = len(self.point) - 2
         title = "The objective over two weights"
-        title += f", {others:,} others at their best" if others else ""
+        title += f", {counted(others, 'other')} at their best" if others else ""
         title += f"; beyond the picture: {', '.join(outside)}" if outside else ""
         write_title(ax, title)
 

@@ -54,13 +54,16 @@ class Animated:
 
     Attributes
     ----------
-    n_frames : int
     frame_size : (float, float)
         Inches of a frame.
     """
 
-    n_frames: int
     frame_size: tuple[float, float] = (5.6, 6.2)
+
+    @property
+    def n_frames(self) -> int:
+        """The number of frames of an animation."""
+        raise NotImplementedError
 
     def draw_frame(self, k: int, ax: Axes) -> None:
         """Draw frame ``k``, from 0, into axes that are empty.

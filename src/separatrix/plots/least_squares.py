@@ -285,6 +285,13 @@ class LeastSquaresDisplay(Display):
         elif not several:
             x, (slopes, level) = one_feature(matrix), _slopes_of(model, 1)
             line = float(slopes[0]), level
+        if classes is None and (surface or not several):
+            off = float(np.abs(fitted - (matrix @ slopes + level)).max())
+            if off > 1e-4 * max(float(np.abs(fitted).max()), 1e-300):
+                raise ValueError(
+                    f"{type(model).__name__} does not predict a sum of the features times coef_ "
+                    "and intercept_, so there is no line or plane to draw."
+                )
         if several and codes is None:
             y_name = y_name if surface else f"observed {y_name}"
         elif several:

@@ -172,12 +172,16 @@ class PerceptronDisplay(Animated, Display):
 
     def __post_init__(self) -> None:
         self.in_plane = self.X.n_features == 2
-        self.n_frames = len(self.updates)
         self.frame_size = (5.6, 6.2 if self.in_plane else 4.2)
         self.scale_ = 1.0
         if self.in_plane:
             self.points = dense(self.X.take(np.arange(self.X.n_samples)).matrix)
             self._settle_limits()
+
+    @property
+    def n_frames(self) -> int:
+        """The frames of an animation: one for every update."""
+        return len(self.updates)
 
     @classmethod
     def from_estimator(

@@ -22,7 +22,7 @@ from separatrix.plots.fitted import take_rows
 from separatrix.plots.style import plain
 from separatrix.report.svg import drawing, to_svg
 
-__all__ = ["MOST_POINTS", "Picture", "pictures_of"]
+__all__ = ["MOST_POINTS", "Picture", "first_display", "pictures_of", "with_names"]
 
 MOST_POINTS = 2_000
 # For curves, where every row counts for little.
@@ -92,29 +92,57 @@ def pictures_of(evaluation: EvaluationData, diagnostics: dict[str, Any]) -> list
 
     found = []
     for plan in _plans(evaluation, diagnostics):
-        rows = _some(evaluation, plan.part, plan.most)
         before = set(plt.get_fignums())
         words = {
             name: getattr(plan, name) for name in ("key", "section", "title", "caption", "alt")
         }
-        total, drawn = len(plan.part), len(rows) if plan.most > 1 else len(plan.part)
-        picture = Picture(**words, rows=total, drawn=drawn, wide=plan.wide)
+        picture = Picture(**words, rows=len(plan.part), drawn=0, wide=plan.wide)
         try:
             with drawing(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                display = plan.draw(take_rows(plan.part.X, rows), plan.part.y[rows])
-                # What a display says of how points of many columns are shown.
-                note = _sentence(str(getattr(display, "note", "") or ""))
-                caption = " ".join(filter(None, (plan.caption, note)))
+                display, caption, drawn = _drawn(evaluation, plan)
                 svg = to_svg(display.figure_, plan.key, plan.alt)
-                found.append(replace(picture, caption=caption, svg=svg))
+                found.append(replace(picture, caption=caption, svg=svg, drawn=drawn))
         except (TypeError, ValueError) as error:
             # A display refuses in one sentence what it has no picture of.
-            found.append(replace(picture, drawn=0, why=" ".join(str(error).split())))
+            found.append(replace(picture, why=" ".join(str(error).split())))
         finally:
             for number in set(plt.get_fignums()) - before:
                 plt.close(number)
     return found
+
+
+def first_display(evaluation: EvaluationData) -> tuple[Any, str]:
+    """The display that comes first among the pictures of a model's rows, drawn, and its caption.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no such picture; the message is one sentence.
+    """
+    refused: Exception | None = None
+    for plan in _of_data(evaluation):
+        try:
+            display, caption, drawn = _drawn(evaluation, plan)
+        except (TypeError, ValueError) as error:
+            # The report has this sentence in the place of the picture, and the others below it.
+            refused = refused or error
+            continue
+        if drawn < len(plan.part):
+            caption += f" Drawn: {drawn:,} of {len(plan.part):,} rows."
+        return display, caption
+    assert refused is not None
+    raise refused
+
+
+def _drawn(evaluation: EvaluationData, plan: _Plan) -> tuple[Any, str, int]:
+    """The display of a plan, its caption, and how many rows are drawn."""
+    rows = _some(evaluation, plan.part, plan.most)
+    display = plan.draw(take_rows(plan.part.X, rows), plan.part.y[rows])
+    # What a display says of how points of many columns are shown.
+    note = _sentence(str(getattr(display, "note", "") or ""))
+    caption = " ".join(filter(None, (plan.caption, note)))
+    return display, caption, len(rows) if plan.most > 1 else len(plan.part)
 
 
 def _some(evaluation: EvaluationData, part: Part, most: int) -> np.ndarray:
@@ -162,8 +190,13 @@ def _plans(evaluation: EvaluationData, diagnostics: dict[str, Any]) -> Iterator[
             "Curves of the objective and of its lower bound against iterations, meeting.",
             most=1,
         )
-    yield from _of_quantity(evaluation) if evaluation.quantity else _of_classes(evaluation)
+    yield from _of_data(evaluation)
     yield from _of_partial_residuals(evaluation, diagnostics)
+
+
+def _of_data(evaluation: EvaluationData) -> Iterator[_Plan]:
+    """The pictures of rows and what the model says of them, the most telling one first."""
+    return _of_quantity(evaluation) if evaluation.quantity else _of_classes(evaluation)
 
 
 def _of_partial_residuals(
@@ -321,15 +354,27 @@ def _of_quantity(evaluation: EvaluationData) -> Iterator[_Plan]:
 
     model, part, measured = evaluation.model, evaluation.shown, evaluation.measured
     target = _label(evaluation.target, 40)
-    if len(evaluation.feature_names) == 1:
-        what, draw = "line", _by(plots.LeastSquaresDisplay.from_estimator, model)
-        if hasattr(model, "powers_"):
-            what, draw = "curve", _by(plots.PolynomialDisplay.from_estimator, model, lambda: None)
+    count, curved = len(evaluation.feature_names), hasattr(model, "powers_")
+    if count == 1 or (count == 2 and not curved):
+        make, axes, what = plots.LeastSquaresDisplay.from_estimator, _axes, "line"
+        options: dict[str, Any] = {}
+        if curved:
+            make, axes, what = plots.PolynomialDisplay.from_estimator, lambda: None, "curve"
+        elif count == 2:
+            axes, what, options = lambda: None, "plane", {"surface": True}
+        draw = _by(make, _named(evaluation), axes, **options)
+
+        def curve(X: Any, y: np.ndarray) -> Any:
+            display = draw(X, y)
+            upward = display.ax_.set_zlabel if count == 2 else display.ax_.set_ylabel
+            upward(plain(evaluation.target, 28))
+            return display
+
         yield _Plan(
             "curve",
             "pictures",
             part,
-            draw,
+            curve,
             f"The fitted {what}",
             f"The {part.name} and what the model predicts.",
             f"Points and the fitted {what} of {target}.",
@@ -432,8 +477,13 @@ def _sentence(note: str) -> str:
 
 def _named(evaluation: EvaluationData) -> Any:
     """The model, with the names of an encoding's features, which matrices do not have."""
-    if evaluation.encoder is None or hasattr(evaluation.model, "feature_names_in_"):
-        return evaluation.model
-    named = copy.copy(evaluation.model)
-    named.feature_names_in_ = np.array(evaluation.feature_names, dtype=object)
+    return with_names(evaluation.model, evaluation.encoder)
+
+
+def with_names(model: Any, encoder: Any) -> Any:
+    """A model of encoded rows, with the names of their features."""
+    if encoder is None or hasattr(model, "feature_names_in_"):
+        return model
+    named = copy.copy(model)
+    named.feature_names_in_ = np.array(encoder.feature_names_, dtype=object)
     return named

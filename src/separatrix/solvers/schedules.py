@@ -139,7 +139,8 @@ class InverseTime(Schedule):
 
     It meets both conditions of Robbins and Monro (1951).  For an objective of curvature
     ``alpha`` it is the best there is, up to a factor, if ``rate > 1 / (2 alpha)``; with a smaller
-    one the start is forgotten too slowly.
+    one the start is forgotten too slowly.  With ``rate = 1 / alpha`` it is that of Pegasos
+    (Shalev-Shwartz, Singer, Srebro and Cotter, 2011).
 
     Parameters
     ----------

@@ -8,16 +8,17 @@ import json
 import os
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
 
 from separatrix.data.digests import sha256_of
 from separatrix.persistence.model_file import write_atomically
-from separatrix.studio.kernel import StudioModel
 from separatrix.studio.page import joined, style
 from separatrix.studio.proof import PROOFS
 from separatrix.studio.state import LIMITS, MODELS, PANELS, StateError
 
-__all__ = ["page_of", "recording_of", "write_page"]
+__all__ = ["page_of", "recording_of", "worksheet_of", "write_page"]
 
 # Letters that the pictures of a model's steps may take; of later steps the page draws the line.
 _MOST_LETTERS = 600_000
@@ -25,10 +26,22 @@ _MOST_LETTERS = 600_000
 _DIGITS = 5
 # Width over height of the flattest and of the tallest picture, on a wide screen and on a phone.
 _SHAPES = 1.5, 0.85
+# Steps of a worksheet: more than anyone writes about.
+_MOST_NOTED = 24
 _BEGIN = (
     'startReplay(JSON.parse(document.getElementById("recording").textContent), '
     'document.getElementById("studio"), render);\n'
 )
+
+
+class Kernel(Protocol):
+    """What answers the messages of a page."""
+
+    traits: dict[str, Any]
+
+    def reply(self, message: Any) -> dict[str, Any]:
+        """The one answer to a message."""
+        ...
 
 
 def _short(values: Any) -> Any:
@@ -48,7 +61,7 @@ def _seen(answer: dict[str, Any]) -> dict[str, Any]:
     return {key: _short(value) if key in looked_at else value for key, value in answer.items()}
 
 
-def _answer(kernel: StudioModel, message: dict[str, Any]) -> dict[str, Any]:
+def _answer(kernel: Kernel, message: dict[str, Any]) -> dict[str, Any]:
     answer = kernel.reply(message)
     if answer["type"] == "error":
         raise StateError(answer["text"])
@@ -66,7 +79,7 @@ def _seen_by_all(view: dict[str, Any]) -> dict[str, Any]:
     return {**view, "x": [left - more_x, right + more_x], "y": [bottom - more_y, top + more_y]}
 
 
-def _take(kernel: StudioModel, state: dict[str, Any], proofs: dict[str, Any]) -> dict[str, Any]:
+def _take(kernel: Kernel, state: dict[str, Any], proofs: dict[str, Any]) -> dict[str, Any]:
     """A model with its second pictures, and the picture at each step."""
     panels: dict[str, Any] = {}
     seen = _seen_by_all(state["view"])
@@ -97,13 +110,13 @@ def _take(kernel: StudioModel, state: dict[str, Any], proofs: dict[str, Any]) ->
 
 
 def recording_of(
-    kernel: StudioModel, state: dict[str, Any], models: Sequence[str] | None = None
+    kernel: Kernel, state: dict[str, Any], models: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """What an exported page replays.
 
     Parameters
     ----------
-    kernel : StudioModel
+    kernel : Kernel
     state : dict
         As a page has it.
     models : sequence of str, optional
@@ -139,6 +152,27 @@ def recording_of(
     traits["models"] = [one for one in MODELS if one["name"] in chosen]
     traits["seed_tables"] = {**traits["seed_tables"], "columns": []}
     return {"traits": {**traits, "replay": True}, "takes": takes}
+
+
+def worksheet_of(kernel: Kernel, state: dict[str, Any]) -> dict[str, Any]:
+    """A recording of one fit with room for notes beside its steps, which the page can save."""
+    recording = recording_of(kernel, state)
+    steps = recording["takes"][0]["answer"]["steps"]
+    recording["traits"]["notes"] = {"steps": _noted(steps), "written": {}}
+    return recording
+
+
+def _noted(steps: dict[str, Any] | None) -> list[int]:
+    """The steps to write about: those that change something, or as many in equal strides."""
+    if steps is None:
+        return [0]
+    last = steps["count"] - 1
+    chosen = np.arange(last + 1)
+    if steps["mistake"] is not None:
+        chosen = np.unique([0, *np.flatnonzero(steps["mistake"]), last])
+    places = np.linspace(0, len(chosen) - 1, min(len(chosen), _MOST_NOTED)).round().astype(int)
+    noted: list[int] = chosen[places].tolist()
+    return noted
 
 
 def _hash(text: str) -> str:
@@ -183,14 +217,18 @@ def page_of(recording: dict[str, Any], *, title: str = "separatrix studio") -> s
 
 def write_page(
     path: str | os.PathLike[str],
-    kernel: StudioModel,
+    kernel: Kernel,
     state: dict[str, Any],
     *,
     models: Sequence[str] | None = None,
     title: str = "separatrix studio",
     theme: str = "auto",
+    notes: bool = False,
 ) -> None:
-    """Write :func:`page_of` of :func:`recording_of`; complete, or not at all."""
-    recording = recording_of(kernel, state, models)
+    """Write :func:`page_of` of :func:`recording_of`; complete, or not at all.
+
+    With ``notes`` it is the page of :func:`worksheet_of`, which is of the state's model alone.
+    """
+    recording = worksheet_of(kernel, state) if notes else recording_of(kernel, state, models)
     recording["traits"]["theme"] = theme
     write_atomically(path, page_of(recording, title=title).encode("utf-8"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,24 @@ import numpy as np
 
 import separatrix
 from separatrix._compiled.tuning import Tuned
+from separatrix.data.design import as_design
+from separatrix.data.labels import encode_as
 from separatrix.exceptions import NotSeparableError
 from separatrix.studio.heldout import fresh_points, held_out
 from separatrix.studio.lifting import lifted
 from separatrix.studio.state import ESTIMATORS, State, StateError
 
-__all__ = ["KERNEL_TOL", "LOADED", "MOST_PASSES", "Fitted", "Tuning", "fitted", "tuned"]
+__all__ = [
+    "KERNEL_TOL",
+    "LOADED",
+    "MOST_PASSES",
+    "Fitted",
+    "Tuning",
+    "fitted",
+    "objective_at",
+    "spread",
+    "tuned",
+]
 
 # The models that tell all classes apart at once; the others take the first two.
 _OF_SEVERAL = ("logistic", "kernel_svm", "lda", "qda", "least_squares")
@@ -208,3 +221,23 @@ def fitted(state: State) -> Fitted:
         raise StateError(" ".join(str(error).split())[:400]) from error
     LOADED.add(state.model)
     return Fitted(state, model, rows, held, X, y, tuple(classes), options)
+
+
+def objective_at(fit: Fitted) -> Callable[[np.ndarray, Any], float]:
+    """What the model says that it minimises, as a function of weights and an intercept."""
+    labels = encode_as(fit.model.classes_, fit.y, len(fit.y))
+    _, problem, *_ = fit.model._claims(as_design(fit.X), labels)[0]
+
+    def value(weights: np.ndarray, intercept: Any) -> float:
+        theta = problem.join(weights, np.asarray(intercept))
+        return float(problem.value(problem.to_internal(theta)))
+
+    return value
+
+
+def spread(fit: Fitted, values: np.ndarray) -> list[Any]:
+    """Spread values over all points of the state; None for those that were not fitted."""
+    whole: list[Any] = [None] * len(fit.state.points)
+    for row, value in zip(fit.rows.tolist(), values.tolist(), strict=True):
+        whole[row] = value
+    return whole

@@ -14,11 +14,14 @@ import numpy as np
 
 from separatrix.messages import counted
 from separatrix.objectives.penalties import strength_of
+from separatrix.studio.axes import Pairs
 from separatrix.studio.code import command_of, python_of
 from separatrix.studio.errors import ErrorCurves
+from separatrix.studio.export import page_of, worksheet_of
 from separatrix.studio.fitting import LOADED, Fitted, fitted
 from separatrix.studio.jitter import MOST_DRAWS, Trials
 from separatrix.studio.lessons import LESSONS, lesson_of
+from separatrix.studio.own_line import line_of
 from separatrix.studio.panels import panel_of
 from separatrix.studio.pictures import numbers, picture_of
 from separatrix.studio.proof import LOADED as PROVED
@@ -52,6 +55,8 @@ _MOST_OF_TABLE = 300
 _KEPT = 8
 # What the page begins with, where nothing is given.
 _BEGUN: dict[str, Any] = {"name": "blobs", "n": 60, "noise": 0.8}
+# And where it begins with a fit that moves.
+_MOVING: dict[str, Any] = {"name": "moons", "n": 60, "noise": 0.8}
 _FIRST = "Loops are compiled, which takes up to a minute the first time ..."
 # The largest number of a message: what JavaScript counts up to.
 _LAST_SEQ = 2**53
@@ -73,6 +78,9 @@ class StudioModel:
         The columns to begin with: by default the first two.
     lesson : str, optional
         One of the course's, to begin with.
+    moving : bool, default=False
+        Whether a page, where none of these is given, opens with the passes of stochastic gradients
+        playing.
 
     Raises
     ------
@@ -96,16 +104,19 @@ class StudioModel:
         target: str | None = None,
         axes: tuple[str, str] | None = None,
         lesson: str | None = None,
+        *,
+        moving: bool = False,
     ) -> None:
         given = {} if table is None else {str(k): np.asarray(v, float) for k, v in table.items()}
         shown = dict(zip(given, _shortened(list(given)), strict=True))
         self._table = {shown[name]: column for name, column in given.items()}
         self._labels = None if labels is None else np.asarray(labels).astype(str)
+        self._pairs: Pairs | None = None
         # By the number of the question: a notebook's kernel answers several pages.
         self._fits: dict[int, tuple[Fitted, Any]] = {}
         self._curves, self._trials = ErrorCurves(), Trials()
         self._last: Fitted | None = None
-        self._last_state: Any = None
+        self._last_of: Any = None
         names = list(self._table)
         if axes is None and len(names) > 1:
             # The first two that a picture can hold.
@@ -113,7 +124,9 @@ class StudioModel:
             axes = (near[0], near[1]) if len(near) > 1 else (names[0], names[1])
         elif axes is not None:
             axes = (shown.get(axes[0], axes[0]), shown.get(axes[1], axes[1]))
-        begun = shape(**_BEGUN) if axes is None else self._columns(*axes)
+        moving = moving and axes is None and lesson is None
+        sample = _MOVING if moving else _BEGUN
+        begun = shape(**sample) if axes is None else self._columns(*axes)
         note = begun.pop("note", None)
         self.traits: dict[str, Any] = {
             "models": MODELS,
@@ -123,7 +136,8 @@ class StudioModel:
             "theme": "auto",
             "seed_tables": {
                 "shapes": SHAPES,
-                "begun": _BEGUN,
+                "begun": sample,
+                "moving": moving,
                 "columns": names,
                 "axes": list(axes or ()),
                 "note": note,
@@ -137,8 +151,9 @@ class StudioModel:
             },
             "state": {
                 "version": 1,
-                "model": "logistic",
+                "model": "sgd" if moving else "logistic",
                 "parameters": {},
+                "line": None,
                 "panel": "objective",
                 "test": {"hold_out": 0, "fresh": False, "seed": 0},
                 "source": None,
@@ -210,7 +225,7 @@ class StudioModel:
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
         start = time.perf_counter()
         fit = fitted(parse(message.get("state")))
-        self._last, self._last_state = fit, copy.deepcopy(message["state"])
+        self._last, self._last_of = fit, _fitted_part(message["state"])
         steps, picture = steps_of(fit), picture_of(fit)
         seq = _seq_of(message)
         self._fits.pop(seq, None)
@@ -261,20 +276,22 @@ class StudioModel:
     def _of_table(self, message: dict[str, Any]) -> dict[str, Any]:
         return {"type": "points", **self._columns(message.get("x"), message.get("y"))}
 
+    def _known(self, name: Any) -> str:
+        if name not in list(self._table):
+            raise StateError(f"There is no column {named(name)}.")
+        return str(name)
+
     def _columns(self, x: Any, y: Any) -> dict[str, Any]:
-        for name in (x, y):
-            if name not in list(self._table):
-                raise StateError(f"There is no column {named(name)}.")
+        for name in map(self._known, (x, y)):
             far = _far_in(self._table[name])
             if far is not None:
                 raise StateError(
-                    f"The column {str(name)[:40]!r} has {far:.4g}, which is beyond a billion: "
+                    f"The column {name[:40]!r} has {far:.4g}, which is beyond a billion: "
                     "choose another column, or divide this one."
                 )
         places = np.stack([self._table[x], self._table[y]], axis=1)
         labels = np.full(len(places), "all") if self._labels is None else self._labels
-        classes, counts = np.unique(labels, return_counts=True)
-        classes = np.sort(classes[np.argsort(-counts, kind="stable")][:4])
+        classes = _most_frequent(labels)
         there = np.isfinite(places).all(axis=1) & np.isin(labels, classes)
         chosen = np.flatnonzero(there)
         complete = int(np.isfinite(places).all(axis=1).sum())
@@ -290,6 +307,18 @@ class StudioModel:
         called = {"x": x, "y": y, "classes": _shortened(names)}
         return {**framed(places[chosen], codes, called), "source": None, "note": note}
 
+    def _axes(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Two columns that separate the classes better than those that are shown, if there are."""
+        x, y = (self._known(message.get(axis)) for axis in ("x", "y"))
+        if self._labels is None:
+            return {"type": "axes", "sentence": None, "axes": None}
+        if self._pairs is None:
+            there = np.isin(self._labels, _most_frequent(self._labels))
+            near = {k: v[there] for k, v in self._table.items() if _far_in(v) is None}
+            self._pairs = Pairs(near, self._labels[there])
+        better = self._pairs.sentence(x, y)
+        return {"type": "axes", "sentence": better, "axes": better and list(self._pairs.best or ())}
+
     def _prove(self, message: dict[str, Any]) -> dict[str, Any]:
         return proof_of(parse(message.get("state")), message.get("what", ""))
 
@@ -298,11 +327,7 @@ class StudioModel:
         if not isinstance(at, list) or len(at) != 2:
             raise StateError("A score needs a place [x, y].")
         at = [number_of(value, "a place", -1e12, 1e12) for value in at]
-        fit = self._last
-        if "state" in message and message["state"] != self._last_state:
-            fit = fitted(parse(message["state"]))
-        if fit is None:
-            raise StateError("Nothing has been fitted yet.")
+        fit = self._fit_of(message)
         if fit.regression:
             value = float(fit.model.predict(np.array([[at[0]]]))[0])
             return {"type": "score", "score": value, "sentence": f"the curve is at {value:.4g}"}
@@ -325,12 +350,33 @@ class StudioModel:
             "sentence": sentence,
         }
 
+    def _line(self, message: dict[str, Any]) -> dict[str, Any]:
+        fit, state = self._fit_of(message), parse(message.get("state"))
+        return {"type": "line", **line_of(fit, state.line, state.view)}
+
+    def _fit_of(self, message: dict[str, Any]) -> Fitted:
+        """The last fit, unless a message has a state that is fitted otherwise."""
+        state = message.get("state")
+        if state is not None and (self._last is None or _fitted_part(state) != self._last_of):
+            return fitted(parse(state))
+        if self._last is None:
+            raise StateError("Nothing has been fitted yet.")
+        return self._last
+
     def _tour(self, message: dict[str, Any]) -> dict[str, Any]:
         name, state = message.get("name", ""), dict(self.traits["state"])
         of_course = isinstance(name, str) and name in [one["name"] for one in LESSONS]
         return {"type": "tour", **(lesson_of if of_course else tour)(name, state)}
 
     def _save(self, message: dict[str, Any]) -> dict[str, Any]:
+        if message.get("what") == "worksheet":
+            state: Any = message.get("state")
+            parse(state)
+            # The copy is asked, so that what this page was last answered stays.
+            page = page_of(
+                worksheet_of(copy.copy(self), {**state, "line": None}), title="My worksheet"
+            )
+            return _file("worksheet.html", "text/html", page.encode())
         if message.get("what") != "model" or self._last is None:
             raise StateError("Only a fitted model can be saved.")
         import tempfile
@@ -342,12 +388,7 @@ class StudioModel:
             path = Path(folder) / "studio.separatrix"
             save_model(path, self._last.model)
             content = path.read_bytes()
-        return {
-            "type": "saved",
-            "name": "studio.separatrix",
-            "mime": "application/octet-stream",
-            "data": base64.b64encode(content).decode("ascii"),
-        }
+        return _file("studio.separatrix", "application/octet-stream", content)
 
 
 _ANSWERS = {
@@ -357,8 +398,10 @@ _ANSWERS = {
     "strength": StudioModel._strength,
     "shape": StudioModel._shape,
     "columns": StudioModel._of_table,
+    "axes": StudioModel._axes,
     "prove": StudioModel._prove,
     "score": StudioModel._score,
+    "line": StudioModel._line,
     "tour": StudioModel._tour,
     "save": StudioModel._save,
 }
@@ -373,6 +416,19 @@ def _strength(fit: Fitted) -> dict[str, Any] | None:
         return None
     # C = 1 / (lam n) is its own inverse.
     return {"lam": strength_of(C, len(fit.rows)), "n": len(fit.rows)}
+
+
+def _file(name: str, mime: str, content: bytes) -> dict[str, Any]:
+    data = base64.b64encode(content).decode("ascii")
+    return {"type": "saved", "name": name, "mime": mime, "data": data}
+
+
+def _fitted_part(state: Any) -> Any:
+    """What a fit depends on, of a state; a copy."""
+    if not isinstance(state, dict):
+        return state
+    shown = ("view", "show", "panel", "line")
+    return copy.deepcopy({name: value for name, value in state.items() if name not in shown})
 
 
 def _seq_of(message: Any) -> int:
@@ -401,6 +457,13 @@ def _far_in(column: np.ndarray) -> float | None:
     return float(farthest) if abs(farthest) > FAR else None
 
 
+def _most_frequent(labels: np.ndarray) -> np.ndarray:
+    """The classes that are shown, sorted: the four with the most rows."""
+    classes, counts = np.unique(labels, return_counts=True)
+    most: np.ndarray = np.sort(classes[np.argsort(-counts, kind="stable")][:4])
+    return most
+
+
 def _note(rows: int, shown: int, incomplete: int, rarer: int) -> str | None:
     """How many rows of a table are in the picture; None where all are."""
     if shown == rows:
@@ -413,12 +476,15 @@ def _note(rows: int, shown: int, incomplete: int, rarer: int) -> str | None:
 
 
 def _overlap(fit: Fitted, mistake: list[Any]) -> str | None:
-    """How many points there are, and at how many places; None where no point hides another."""
+    """How many points there are, and at how many places; None where each has a place of its own."""
     points = fit.state.points
     places = len(np.unique(points, axis=0))
     if places == len(points):
         return None
-    hidden = f"The {len(points):,} points lie at {counted(places, 'place')}, so some hide others"
+    hidden = (
+        f"The {len(points):,} points lie at {counted(places, 'place')}, "
+        "each drawn larger the more lie there"
+    )
     wrong = np.array([bool(one) for one in mistake])
     if wrong.sum() > 1:
         where = counted(len(np.unique(points[wrong], axis=0)), "place")
@@ -453,11 +519,13 @@ def load(wanted: Callable[[], bool] = lambda: True) -> None:
     """
     studio = StudioModel()
     state = studio.traits["state"]
-    # Where the classes overlap, proofs take other ways.
-    (x, y, code), *_ = state["points"]
-    mixed = {**state, "points": [*state["points"], [x, y, 1 - code]]}
+    # Where the classes overlap, proofs take other ways, and where a point is in both yet others.
+    moons = shape("moons", n=20)["points"]
+    (x, y, code), *_ = moons
+    mixed = {**state, "points": moons}
+    twice = {**state, "points": [*moons, [x, y, 1 - code]]}
     messages = [{"type": "ask", "state": {**state, "model": model}} for model in PANELS]
-    for one in (state, mixed):
+    for one in (state, mixed, twice):
         messages += [{"type": "prove", "what": what, "state": one} for what in PROOFS]
     for message in messages:
         if not wanted():

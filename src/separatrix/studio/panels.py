@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.data.design import as_design
-from separatrix.data.labels import encode_as
 from separatrix.geometry import perceptron_bound
 from separatrix.geometry.separation.convergence import convergence
 from separatrix.losses import loss_of
 from separatrix.messages import counted
 from separatrix.plots.objective_levels import objective_levels
 from separatrix.schedules import schedule_of
-from separatrix.studio.fitting import Fitted
+from separatrix.studio.fitting import Fitted, objective_at
 from separatrix.studio.space import lift_of
 from separatrix.studio.state import PANELS
 
@@ -130,8 +128,7 @@ def _weights(fit: Fitted, steps: Any, points: Any) -> Any:
 
 def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[str, Any]]]:
     """Level sets of what the model says that it minimises, around the answer, and their extent."""
-    labels = encode_as(fit.model.classes_, fit.y, len(fit.y))
-    _, problem, *_ = fit.model._claims(as_design(fit.X), labels)[0]
+    measure = objective_at(fit)
     answer, rest, intercept = theta[-1:, :2], theta[-1, 2:-1], np.asarray(theta[-1, -1])
     reach = 1.15 * max(float(np.max(np.abs(theta[:, :2] - answer))), 1e-6)
     extent = [
@@ -141,11 +138,8 @@ def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[st
     ]
 
     def objective(points: np.ndarray) -> np.ndarray:
-        thetas = (
-            problem.to_internal(problem.join(np.append(weights, rest), intercept))
-            for weights in points
-        )
-        return np.nan_to_num([problem.value(one) for one in thetas], nan=np.inf)
+        thetas = (np.append(weights, rest) for weights in points)
+        return np.nan_to_num([measure(theta, intercept) for theta in thetas], nan=np.inf)
 
     return extent, [
         {"level": level, "parts": [line.tolist() for line in lines]}

@@ -12,7 +12,7 @@ from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.planar import ellipse_of
 from separatrix.plots.zero_set import Field, Surface, level_sets
 from separatrix.studio.errors import errors_of
-from separatrix.studio.fitting import Fitted
+from separatrix.studio.fitting import Fitted, spread
 from separatrix.studio.multipliers import multipliers_of
 
 __all__ = ["numbers", "picture_of"]
@@ -104,35 +104,27 @@ def picture_of(fit: Fitted) -> dict[str, Any]:
     }
 
 
-def _spread(fit: Fitted, values: np.ndarray) -> list[Any]:
-    """Spread values over all points of the state; None for those that were not fitted."""
-    whole: list[Any] = [None] * len(fit.state.points)
-    for row, value in zip(fit.rows.tolist(), values.tolist(), strict=True):
-        whole[row] = value
-    return whole
-
-
 def points_of(fit: Fitted) -> dict[str, Any]:
     """Margin, slack, multiplier and mistake of each point."""
     empty = dict.fromkeys(("margin", "slack", "alpha", "kind", "mistake", "residual"))
     if fit.regression:
         residual = fit.y - fit.model.predict(fit.X)
         none = np.zeros(len(fit.y), dtype=bool)
-        return {**empty, "residual": _spread(fit, residual), "mistake": _spread(fit, none)}
+        return {**empty, "residual": spread(fit, residual), "mistake": spread(fit, none)}
     places = fit.state.points[fit.rows]
     missed = fit.missed(places, fit.state.codes[fit.rows])
     if fit.several:
-        points = {**empty, "mistake": _spread(fit, missed)}
+        points = {**empty, "mistake": spread(fit, missed)}
         return {**points, **_multipliers(fit)} if fit.state.model == "kernel_svm" else points
     margin = fit.y * fit.scores(places)
     points = {
         **empty,
-        "margin": _spread(fit, margin),
-        **{name: _spread(fit, values) for name, values in multipliers_of(fit, margin).items()},
-        "mistake": _spread(fit, missed),
+        "margin": spread(fit, margin),
+        **{name: spread(fit, values) for name, values in multipliers_of(fit, margin).items()},
+        "mistake": spread(fit, missed),
     }
     if fit.state.model in ("linear_svm", "kernel_svm", "sgd"):
-        points["slack"] = _spread(fit, np.maximum(0.0, 1.0 - margin))
+        points["slack"] = spread(fit, np.maximum(0.0, 1.0 - margin))
     return {**points, **_multipliers(fit)} if fit.state.model == "kernel_svm" else points
 
 
@@ -143,12 +135,13 @@ def _multipliers(fit: Fitted) -> dict[str, Any]:
     most = float(fit.state.parameters["C"])
     kinds = np.where(alpha >= most * (1.0 - 1e-6), "bound", "free")
     kinds[alpha <= _NONE * max(float(alpha.max(initial=0.0)), 1e-300)] = "none"
-    return {"alpha": _spread(fit, alpha), "kind": _spread(fit, kinds)}
+    return {"alpha": spread(fit, alpha), "kind": spread(fit, kinds)}
 
 
 def width_of(fit: Fitted) -> float | None:
     """How wide the street between the margin lines is."""
-    if fit.state.model != "linear_svm" or fit.plane is None or not fit.plane[0].any():
+    has_street = fit.state.model in ("linear_svm", "sgd")
+    if not has_street or fit.plane is None or not fit.plane[0].any():
         return None
     return Hyperplane(*fit.plane).gap_width
 

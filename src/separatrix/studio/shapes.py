@@ -27,6 +27,8 @@ SHAPES: list[dict[str, Any]] = [
 _MOST = LIMITS["points"]
 # Measured in units of a standard deviation.
 _APART, _REACH = 2.0, 0.3
+# How many times longer than the other axis one can be with one scale for both.
+_ALIKE = 4.0
 
 
 def shape(name: str, n: int = 60, noise: float = 1.0, seed: int = 0) -> dict[str, Any]:
@@ -52,7 +54,7 @@ def shape(name: str, n: int = 60, noise: float = 1.0, seed: int = 0) -> dict[str
     else:
         points = _MAKERS[name](codes, noise, rng)
     padding = np.maximum(0.15 * np.ptp(points, axis=0), 0.5)
-    made = framed(points, codes, names, lock=name not in _IRIS, padding=padding)
+    made = framed(points, codes, names, padding=padding)
     return {**made, "source": {"name": name, "noise": noise} if name in _MAKERS else None}
 
 
@@ -61,11 +63,18 @@ def framed(
     codes: Any,
     names: dict[str, Any],
     *,
-    lock: bool = False,
+    lock: bool | None = None,
     padding: Any = None,
 ) -> dict[str, Any]:
-    """Points as a page takes them, with a view that has a tenth more around them by default."""
+    """Points as a page takes them, with a view that has a tenth more around them by default.
+
+    One scale serves both axes, so that right angles look right, unless one of the two spans so much
+    more than the other that the points would be a streak: ``lock`` says otherwise.
+    """
     low, high = points.min(axis=0), points.max(axis=0)
+    if lock is None:
+        short, long = np.sort(high - low)
+        lock = bool(long <= _ALIKE * short)
     padding = np.where(high > low, 0.1 * (high - low), 0.5) if padding is None else padding
     ends = np.stack([low - padding, high + padding], axis=1).tolist()
     return {

@@ -48,8 +48,9 @@ def to_fragment(state: dict[str, Any]) -> str:
     q = [_decimals(state["view"][axis]) for axis in ("x", "y")]
     sx, sy = (10.0**k for k in q)
     p = [number for x, y, c in state["points"] for number in (_whole(x * sx), _whole(y * sy), c)]
-    rest = ("names", "view", "model", "parameters", "panel", "show", "test", "source", "lift")
-    carried = {"v": 1, "q": q, "p": p, **{key: state[key] for key in rest if key in state}}
+    shown = ("names", "view", "model", "parameters", "panel", "show", "test", "source", "lift")
+    rest = {key: state[key] for key in (*shown, "line") if key in state}
+    carried = {"v": 1, "q": q, "p": p, **rest}
     text = json.dumps(carried, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return _BEGIN + base64.urlsafe_b64encode(text.encode()).decode("ascii").rstrip("=")
 

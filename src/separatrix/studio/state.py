@@ -214,6 +214,8 @@ class State:
         The built-in shape that the points were drawn from: ``name`` and ``noise``.
     lift : tuple of str
         The features that a linear model has besides the two coordinates.
+    line : tuple of float or None
+        A line of one's own, w1 x + w2 y + b = 0.
     """
 
     points: np.ndarray
@@ -229,6 +231,7 @@ class State:
     seed: int = 0
     source: dict[str, Any] | None = None
     lift: tuple[str, ...] = ()
+    line: tuple[float, float, float] | None = None
 
 
 def parse(given: Any) -> State:
@@ -265,6 +268,7 @@ def parse(given: Any) -> State:
         **_test(_mapping(state.get("test", {}), "test")),
         source=_source(state.get("source")),
         lift=_lift(model, _list(state.get("lift", []), "lift")),
+        line=_line(state.get("line")),
     )
 
 
@@ -292,6 +296,15 @@ def _lift(model: str, given: Sequence[Any]) -> tuple[str, ...]:
         if not isinstance(name, str) or name not in FEATURES:
             raise StateError(f"There is no feature {named(name)}.")
     return tuple(name for name in FEATURES if name in given) if model in LIFTED else ()
+
+
+def _line(given: Any) -> tuple[float, float, float] | None:
+    if given is None:
+        return None
+    numbers = [number_of(number, "a line") for number in _list(given, "a line")]
+    if len(numbers) != 3 or not any(numbers[:2]):
+        raise StateError("A line must have three numbers, of which the first two are not both 0.")
+    return numbers[0], numbers[1], numbers[2]
 
 
 def _mapping(given: Any, what: str) -> Mapping[str, Any]:

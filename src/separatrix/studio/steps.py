@@ -124,8 +124,8 @@ def _iterates(fit: Fitted, trace: Any) -> dict[str, Any] | None:
             where = f"{trace.n_support[step]} support vectors, {trace.n_bounded[step]} at C"
         if other and step == count - 1:
             where = f"The best of the run: {where}"
-        gap = f"objective {primal:.5g} \u2212 bound {dual:.5g} = gap {primal - dual:.2g}"
-        formula.append(f"{where}: {gap}")
+        gap = float(f"{primal - dual:.2g}")
+        formula.append(f"{where}: objective {primal:.5g} \u2212 bound {dual:.5g} = gap {gap:g}")
     return {"count": count, "theta": theta, "objective": objective, "bound": bound,
             "visit": None, "mistake": None, "formula": formula,
             "label": "epoch" if fit.state.model == "sgd" else "iterate"}  # fmt: skip

@@ -106,4 +106,4 @@ def _curve(name: str, x: np.ndarray, y: np.ndarray, target: str | None) -> dict[
     if not len(places):
         raise ValueError("X and y have no row with two numbers.")
     names = {"x": name, "y": target or "y", "classes": ["points", "other"]}
-    return framed(places, [0] * len(places), names)
+    return framed(places, [0] * len(places), names, lock=False)

@@ -30,7 +30,8 @@ _TOURS: dict[str, tuple[Any, ...]] = {
         "One outlier and the hard margin",
         {"shape": ("strip", 30), "model": "linear_svm", "panel": "loss",
          "parameters": {"loss": "hard margin"}},
-        "The points nearest to the other class decide a hard margin.",
+        "The margin is the distance from the line to the nearest points. The street between the "
+        "dashed lines is twice as wide, and only the points on them decide it.",
         "Drag one point towards the other class.",
         "The width of the street.",
         "How many of the points far from the street can be moved without moving the boundary?",

@@ -11,6 +11,7 @@ import anywidget
 import numpy as np
 import traitlets
 
+from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.studio.errors import errors_of
 from separatrix.studio.export import write_page
 from separatrix.studio.fitting import Fitted, fitted
@@ -171,6 +172,18 @@ class Studio(anywidget.AnyWidget):
         self._change(parameters=dict(options))
 
     @property
+    def line(self) -> Hyperplane | None:
+        """A line of one's own, which the page compares with the model's fit; None without one."""
+        line = self.state.get("line")
+        return None if line is None else Hyperplane(line[:2], line[2])
+
+    @line.setter
+    def line(self, line: Any) -> None:
+        if isinstance(line, Hyperplane):
+            line = line.theta
+        self._change(line=None if line is None else [float(value) for value in line])
+
+    @property
     def panel(self) -> str:
         """The second picture."""
         return str(self.state["panel"])
@@ -270,6 +283,7 @@ class Studio(anywidget.AnyWidget):
         *,
         models: Sequence[str] | None = None,
         title: str = "separatrix studio",
+        notes: bool = False,
     ) -> None:
         """Write one page that needs nothing else and replays what was recorded.
 
@@ -280,10 +294,21 @@ class Studio(anywidget.AnyWidget):
             Which models of these points the page can show: the first with the options of now, if it
             is the model of now.  By default that one alone.
         title : str
+        notes : bool, default=False
+            Whether the page is a worksheet: the steps of the model of now with a field beside each,
+            and a button that saves the page with what was written.
 
         Raises
         ------
         ValueError
             For a model that there is not, or that cannot be fitted to the points.
         """
-        write_page(path, self._kernel, self.state, models=models, title=title, theme=self.theme)
+        write_page(
+            path,
+            self._kernel,
+            self.state,
+            models=models,
+            title=title,
+            theme=self.theme,
+            notes=notes,
+        )

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from decimal import ROUND_FLOOR, Context
 from typing import Any, ClassVar
 
 from separatrix.certificate import Certificate
 from separatrix.messages import Wording, counted, percent
 from separatrix.studio.fitting import Fitted
 
-__all__ = ["PAGE", "certificate_of", "sentence"]
+__all__ = ["PAGE", "below", "certificate_of", "sentence"]
 
 # Below this share of the objective nobody counts the zeros.
 _NEAR = 1e-8
+# The digits of an objective and of its bound that are tried, until both agree; otherwise four.
+_DIGITS = (6, 5, 4, 3)
+# A formula of the library in the signs of a printed page.
+_SIGNS = {
+    "minimise ": "",
+    "1/2 ": "\u00bd ",
+    "|^2": "|\u00b2",
+    " * ": " \u00b7 ",
+    "sum ": "\u03a3 ",
+}
 
 
 class _Page(Wording):
@@ -48,31 +59,55 @@ def sentence(text: str) -> str:
 def certificate_of(fit: Fitted) -> dict[str, Any]:
     """The certificate of a fit: its figures, its status as a code, and its verdict in words."""
     found = getattr(fit.model, "certificate_", None)
+    figures = dict.fromkeys((*_FIGURES, "condition", "equations", "residual", "measure"))
     if found is None:
         text = "This model does not minimise an objective, so there is no certificate."
-        return {**_figures(None), "status": "done", "sentence": text}
+        return {**figures, "status": "done", "sentence": text}
+    figures |= {"status": found.status, "seconds": found.seconds}
     if not isinstance(found, Certificate):
-        figures = _figures(None) | {"condition": found.condition, "seconds": found.seconds}
-        text = f"the {found.equations} hold to {found.relative_residual:.2g}"
-        text = f"Solved: {text}." if found.ok else f"Not solved: {text} only."
-        return {**figures, "status": found.status, "sentence": text}
+        figures["condition"], figures["residual"] = found.condition, found.relative_residual
+        figures["equations"] = found.equations
+        return {**figures, "sentence": _of_equations(fit, found)}
     if fit.state.model == "perceptron":
-        figures = _figures(None) | {"iterations": found.n_iter, "seconds": found.seconds}
-        return {**figures, "status": found.status, "sentence": _of_perceptron(found)}
-    return {**_figures(found), "status": found.status, "sentence": _of_optimum(fit, found)}
+        return {**figures, "iterations": found.n_iter, "sentence": _of_perceptron(found)}
+    figures |= {key: getattr(found, name) for key, name in _FIGURES.items()}
+    measure = str(fit.model.objective_formula_)
+    for plain, sign in _SIGNS.items():
+        measure = measure.replace(plain, sign)
+    return {**figures, "measure": measure, "sentence": _of_optimum(fit, found)}
 
 
-def _figures(found: Certificate | None) -> dict[str, Any]:
-    """Those of an optimum; each None where there is none."""
-    names = {
-        "objective": "primal",
-        "bound": "dual",
-        "gap": "gap",
-        "relative_gap": "relative_gap",
-        "iterations": "n_iter",
-        "seconds": "seconds",
-    }
-    return {key: getattr(found, name, None) for key, name in names.items()}
+_FIGURES = {
+    "objective": "primal",
+    "bound": "dual",
+    "gap": "gap",
+    "relative_gap": "relative_gap",
+    "iterations": "n_iter",
+    "seconds": "seconds",
+}
+
+
+def _of_equations(fit: Fitted, found: Any) -> str:
+    if not found.ok:
+        return f"Not solved: the {found.equations} hold to {found.relative_residual:.2g} only."
+    if fit.state.model in ("lda", "qda"):
+        return "Solved: the boundary follows from the means and covariances, up to rounding."
+    return f"Solved: {_none(fit)} can do better by this measure, up to rounding."
+
+
+def _none(fit: Fitted) -> str:
+    """Return what cannot do better than the fit, by the name of what the model draws."""
+    if fit.regression:
+        return "no curve of this degree" if fit.options["degree"] > 1 else "no line"
+    if fit.state.model == "kernel_svm":
+        return "no boundary of this kernel"
+    return "no other set of lines" if fit.several else "no line"
+
+
+def below(value: float, digits: int) -> str:
+    """A number of so many digits that is at most ``value``: a lower bound stays one."""
+    cut = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal_from_float(value)
+    return f"{float(cut):.{digits}g}"
 
 
 def _of_perceptron(found: Certificate) -> str:
@@ -87,15 +122,26 @@ def _of_perceptron(found: Certificate) -> str:
     )
 
 
+def _distance(fit: Fitted, found: Certificate) -> str:
+    """How far the fit is from the best possible, with digits that the certificate proves."""
+    if not math.isfinite(found.dual) or not math.isfinite(found.primal):
+        return "nothing is proved yet of how good it is"
+    for digits in _DIGITS:
+        bound, own = below(found.dual, digits), below(found.primal, digits)
+        if bound == own:
+            break
+    else:
+        bound, own = below(found.dual, 4), f"{found.primal:.4g}"
+    proved = f"{_none(fit)} can do better than {bound} by this measure"
+    one = "these have" if fit.several else "this one has"
+    if bound == own or not found.bounds_share:
+        return f"{proved}; {one} {own}"
+    share = percent(max(found.relative_gap, _NEAR))
+    return f"{proved}; {one} {own}, so at most {share} of it can be saved"
+
+
 def _of_optimum(fit: Fitted, found: Certificate) -> str:
-    distance = "no lower bound is known yet"
-    if found.gap == 0.0:
-        distance = "the objective is the best possible"
-    elif not found.bounds_share and math.isfinite(found.dual):
-        distance = f"the best lower bound is {found.dual:.3g}"
-    elif math.isfinite(found.relative_gap):
-        share = percent(max(found.relative_gap, _NEAR))
-        distance = f"the objective is within {share} of the best possible"
+    distance = _distance(fit, found)
     if found.status == "optimal":
         return f"Optimal: {distance}."
     sgd = fit.state.model == "sgd"

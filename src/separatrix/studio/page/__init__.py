@@ -9,8 +9,8 @@ __all__ = ["ORDER", "joined", "style"]
 
 _SCRIPTS = (
     "dom numbers store share host trait kernel voice view field marks points score pointer lines "
-    "picture names toolbar chart lift panels time strength controls data heldout jitter proof out "
-    "tours keys bar studio"
+    "picture names toolbar chart lift panels time strength controls ownline data heldout jitter "
+    "proof out notes tours keys opening bar layout studio"
 )
 ORDER = tuple(_SCRIPTS.split())
 """The scripts, each after those that it imports."""

@@ -149,8 +149,10 @@ export class Controls {
     if (!this.own) {
       const specs = this.specs();
       const focused = this.parameters.contains(document.activeElement) ? [...this.parameters.querySelectorAll("input, select")].indexOf(document.activeElement) : -1;
-      fill(this.parameters, specs.map((spec) => control(spec, state.parameters[spec.name] ?? spec.default, (value, done) => this.set(spec.name, value, done), (text) => this.app.voice.problem(text))));
-      this.parameters.append(this.strength.node);
+      this.rows = specs.map((spec) => control(spec, state.parameters[spec.name] ?? spec.default, (value, done) => this.set(spec.name, value, done), (text) => this.app.voice.problem(text)));
+      fill(this.parameters, this.rows);
+      const strength = this.rows[specs.findIndex(({ name }) => name === "C")];
+      strength?.after(this.strength.node);
       if (focused >= 0) this.parameters.querySelectorAll("input, select")[focused]?.focus();
     }
     this.hideIdle();
@@ -165,7 +167,7 @@ export class Controls {
     const value = (name) => parameters[name] ?? specs.find((spec) => spec.name === name)?.default;
     specs.forEach((spec, k) => {
       const means = Object.entries(spec.when ?? {}).every(([name, values]) => values.includes(value(name)));
-      this.parameters.children[k].hidden = !means;
+      this.rows[k].hidden = !means;
     });
   }
 

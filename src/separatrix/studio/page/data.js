@@ -83,11 +83,13 @@ export class Data {
     const tables = app.model.get("seed_tables") ?? {};
     this.seed = 0;
     this.known = tables.shapes ?? [];
-    const { n = 60, noise = 0.8 } = tables.begun ?? {};
+    const { name, n = 60, noise = 0.8 } = tables.begun ?? {};
     this.shapes = element("select", { id, onchange: () => this.settings() }, this.known.map(({ name, label }) => element("option", { value: name }, label)));
+    this.shapes.value = name ?? this.known[0]?.name ?? "";
     this.n = element("input", { type: "number", min: 4, max: app.limits.points, value: n, class: "number", id: `${id}-n` });
     this.noise = element("input", { type: "range", min: 0, max: 1, step: 0.02, value: noise, id: `${id}-noise` });
     this.columns = element("div", { class: "from-table" });
+    this.better = element("div", { class: "better", role: "status" });
     this.text = element("textarea", { id: `${id}-text`, rows: 5, spellcheck: "false", placeholder: "x1,x2,class\n0.5,1.2,-1\n2.0,0.3,+1" });
     this.problem = element("p", { class: "problem", role: "alert" });
     this.names = new Names(app);
@@ -95,11 +97,11 @@ export class Data {
       "section",
       { class: "card", "aria-labelledby": `${id}-title` },
       element("h2", { id: `${id}-title` }, "Data"),
+      this.columns,
       element("div", { class: "row" }, element("label", { for: id }, "Shape"), this.shapes),
       element("div", { class: "row" }, element("label", { for: `${id}-n` }, "New points"), this.n),
       element("div", { class: "row" }, element("label", { for: `${id}-noise` }, "Noise"), this.noise),
       element("div", { class: "buttons" }, button("Make points", { onclick: () => this.make(), kind: "primary" }), button("New sample", { onclick: () => this.make(true), hint: "The same shape, drawn anew from the next seed" })),
-      this.columns,
       this.names.node,
       element(
         "details",
@@ -140,15 +142,28 @@ export class Data {
       element("div", { class: "row" }, element("label", { for: `${id}-1` }, "Up"), this.up),
       element("div", { class: "buttons" }, button("Use these columns", { onclick: () => this.take() })),
       this.rows,
+      this.better,
     );
+    // Once the fit has been asked for, which is seen first.
+    if (columns.length > 2) queueMicrotask(() => this.compare());
     return undefined;
+  }
+
+  // Two columns that separate the classes better than those that are shown.
+  async compare() {
+    const reply = await this.app.request({ type: "axes", x: this.across.value, y: this.up.value });
+    const show = () => {
+      [this.across.value, this.up.value] = reply.axes;
+      this.take();
+    };
+    fill(this.better, reply?.sentence ? [element("p", { class: "note" }, reply.sentence), button(`Show ${reply.axes.join(" and ")}`, { onclick: show })] : null);
   }
 
   use({ points, names, view, source = null }) {
     const { store, view: at } = this.app;
     const origin = source ? { source } : this.app.heldOut.fromNowhere;
     const next = { points, names: { ...store.state.names, ...names }, ...origin };
-    next.view = view ? { lock: store.state.view.lock, ...view } : at.fitted(points);
+    next.view = view ?? at.fitted(points, { anew: true });
     store.change(next);
     this.app.voice.announce(`${points.length} points.`);
   }
@@ -165,6 +180,7 @@ export class Data {
     if (!reply) return;
     this.use(reply);
     fill(this.rows, reply.note ?? "");
+    this.compare();
   }
 
   paste() {

@@ -59,6 +59,8 @@ const ICONS = {
   pause: "M10 6v16M18 6v16",
   forward: "m8 6 11 8-11 8z",
   last: "M20 6v16M6 6l11 8-11 8z",
+  before: "M24 6 14 14l10 8zM4 10l7 8M11 10l-7 8",
+  next: "m4 6 10 8-10 8zM17 10l7 8M24 10l-7 8",
   point: "M14 9a5 5 0 1 0 .01 0M14 2v4M14 22v4M2 14h4M22 14h4",
   brush: "M17 4l7 7-9 8-6-6zM9 13l6 6c-1 4-6 5-10 4 2-2 1-4 4-10z",
   erase: "M16 5l8 8-10 10h-6l-4-4zM10 11l8 8M14 23h10",

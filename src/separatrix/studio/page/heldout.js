@@ -66,7 +66,6 @@ export class HeldOut {
     const { points = [], missed = [] } = shown.answer?.test ?? {};
     const r = markRadius(store.state.points.length) * view.unit * 0.8;
     const flat = store.state.model === "regression";
-    this.drawErrors(shown.answer?.test);
     fill(
       layer,
       points.map(([x, y, code], i) => {

@@ -19,7 +19,7 @@ export class Jitter {
       "div",
       {},
       element("h3", {}, "Points moved by noise"),
-      element("div", { class: "row" }, element("label", { for: id }, "Noise"), element("span", { class: "range-row" }, this.noise, this.size)),
+      element("div", { class: "row" }, element("label", { for: id }, "Std. deviation"), element("span", { class: "range-row" }, this.noise, this.size)),
       element("div", { class: "buttons" }, this.toggle),
       this.result,
     );

@@ -15,8 +15,11 @@ export function shortcuts(app) {
     { keys: ["p"], says: "play or pause the steps", run: () => app.time.toggle() },
     { keys: ["."], says: "one step forward", run: () => app.time.walk(1) },
     { keys: [","], says: "one step back", run: () => app.time.walk(-1) },
+    { keys: [">"], says: "next correction of a perceptron", run: () => app.time.correct(1) },
+    { keys: ["<"], says: "previous correction", run: () => app.time.correct(-1) },
     { keys: ["["], says: "first step", run: () => app.time.show(0) },
     { keys: ["]"], says: "last step", run: () => app.time.show(app.time.count - 1) },
+    { keys: ["l"], says: "draw a line of your own, or go to it", run: () => app.own.start(), draws: true },
     { keys: ["Escape"], says: "return to the canvas", run: () => app.surface.focus() },
     { keys: ["m"], says: "go to the model, past the points", run: () => app.controls.chooser.focus() },
     { keys: ["?"], says: "show this help", run: () => app.help.showModal() },
@@ -44,15 +47,17 @@ const HANDS = [
 ];
 
 const DRAWN = [
-  ["line", "the boundary; dashed: the margin lines, or the targets of least squares"],
+  ["line", "the boundary; dashed: the margin lines with the street between them, or the targets of least squares"],
   ["shading", "the side of each class, stronger where the model is more certain"],
   ["arrow θ", "the weights, perpendicular to the boundary where both axes have the same scale"],
+  ["larger mark", "several points at one place; its area grows with their number"],
   ["×", "a mistake: a point on the wrong side"],
   ["hollow mark", "a point to test on: the model is not fitted to it"],
   ["ring", "a support vector; dashed: its α is at its limit C"],
   ["red ring", "the point that this step visits"],
   ["dotted line", "slack: how far a point is short of its margin line"],
   ["squares", "squared residuals"],
+  ["purple line", "a line of your own: drag the ring on it, or the tip of its θ"],
   ["ellipses", "contours that hold half and nine tenths of each Gaussian"],
 ];
 

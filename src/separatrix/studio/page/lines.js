@@ -15,7 +15,7 @@ export function coefficients(theta) {
   return { w: [w1, w2], b: b ?? 0 };
 }
 
-function straight(view, theta, value, kind) {
+export function straight(view, theta, value, kind) {
   const ends = view.ends(theta.w, theta.b, value);
   if (!ends) return null;
   const [[x1, y1], [x2, y2]] = ends;
@@ -61,7 +61,7 @@ function nearestOn(parts, [px, py]) {
 
 // A point short of the margin line of its class is joined to it: as far as its slack says where
 // the line is straight, to the nearest place of a curve.
-function slackLines(view, state, answer, theta) {
+export function slackLines(view, state, answer, theta) {
   const { slack } = answer.points;
   if (!slack) return [];
   const isStraight = theta && Math.hypot(...theta.w) > 0;

@@ -6,18 +6,30 @@ export const MOST_CLASSES = 4;
 const FRESH = ["-1", "+1", "third", "fourth"];
 const LONGEST_NAME = 60;
 
-export function withClass({ names }) {
+function withClass({ names }) {
   const { classes } = names;
   const name = [...FRESH.slice(classes.length), ...FRESH].find((one) => !classes.includes(one)) ?? `class ${classes.length + 1}`;
   return { names: { ...names, classes: [...classes, name] } };
 }
 
 // Without a class, and without its points.
-export function withoutClass({ names, points }, gone) {
+function withoutClass({ names, points }, gone) {
   return {
     names: { ...names, classes: names.classes.filter((_, c) => c !== gone) },
     points: points.filter(([, , c]) => c !== gone).map(([x, y, c]) => [x, y, c > gone ? c - 1 : c]),
   };
+}
+
+export function addClass(app) {
+  app.store.change(withClass(app.store.state));
+  app.takeClass(app.store.state.names.classes.length - 1);
+}
+
+function removeClass(app, c) {
+  const { points, names } = app.store.state;
+  const n = points.filter((point) => point[2] === c).length;
+  app.store.change(withoutClass(app.store.state, c));
+  app.voice.say(`Class ${names.classes[c]} and its ${n} points were removed; Undo restores them.`);
 }
 
 export class Names {
@@ -40,7 +52,7 @@ export class Names {
         this.field("Axis across", () => this.app.store.state.names.x, (text) => ({ x: text })),
         this.field("Axis up", () => this.app.store.state.names.y, (text) => ({ y: text })),
         classes.map((_, c) => this.field(`Class ${c + 1}`, () => this.app.store.state.names.classes[c], (text) => this.renamed(c, text), c)),
-        more ? button("Add a class", { picture: "plus", text: true, onclick: () => this.app.addClass() }) : null,
+        more ? button("Add a class", { picture: "plus", text: true, onclick: () => addClass(this.app) }) : null,
       );
     }
     for (const row of this.fields.querySelectorAll(".name-row")) row.refresh();
@@ -49,7 +61,7 @@ export class Names {
   field(label, value, patch, c = null) {
     const input = element("input", { type: "text", maxlength: LONGEST_NAME, "aria-label": `Name of ${label.toLowerCase()}`, spellcheck: "false" });
     input.addEventListener("change", () => this.take(input, value(), patch));
-    const remove = c !== null && this.made > 2 ? button("Remove", { picture: "trash", onclick: () => this.app.removeClass(c) }) : null;
+    const remove = c !== null && this.made > 2 ? button("Remove", { picture: "trash", onclick: () => removeClass(this.app, c) }) : null;
     const row = element("div", { class: "name-row" }, c === null ? element("span", { class: "name-label" }, label) : keyMark(c), input, remove);
     row.refresh = () => {
       input.value = value();

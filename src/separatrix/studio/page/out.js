@@ -23,7 +23,7 @@ export function pictureSvg(app) {
   from.forEach((node, i) => {
     const style = getComputedStyle(node);
     for (const name of INKED) to[i].setAttribute(name, style.getPropertyValue(name));
-    for (const name of ["class", "tabindex", "role", "aria-label", "aria-roledescription", "data-index"]) to[i].removeAttribute(name);
+    for (const name of ["class", "tabindex", "role", "aria-label", "aria-roledescription", "aria-valuenow", "aria-valuetext", "data-index", "data-part"]) to[i].removeAttribute(name);
   });
   for (const node of copy.querySelectorAll("[visibility=hidden]")) node.remove();
   for (const name of ["class", "tabindex", "aria-label", "aria-roledescription", "data-tool"]) copy.removeAttribute(name);
@@ -58,7 +58,7 @@ async function picturePng(app) {
   }
 }
 
-function download(name, blob) {
+export function download(name, blob) {
   const address = URL.createObjectURL(blob);
   element("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
@@ -86,6 +86,7 @@ export class Out {
         button("SVG", { onclick: () => download("studio.svg", new Blob([pictureSvg(app)], { type: "image/svg+xml" })) }),
         button("CSV", { onclick: () => download("points.csv", new Blob([toCsv(app.store.state)], { type: "text/csv" })) }),
         this.modelFile,
+        app.isReplay ? null : button("Worksheet", { hint: "One file with the steps of this fit, and room for notes", onclick: () => this.save("worksheet") }),
       ),
       this.linkNote,
       this.pythonPart,

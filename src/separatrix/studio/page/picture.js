@@ -1,6 +1,7 @@
 // The picture: layers of one SVG over one canvas, drawn at most once a frame.
 import { element, fill, setAttributes, shape } from "./dom.js";
 import { drawAxes } from "./view.js";
+import { crowds, heldOutIn } from "./points.js";
 import { Field, classColours } from "./field.js";
 import { drawLines, drawWitness } from "./lines.js";
 
@@ -13,7 +14,7 @@ export class Picture {
     this.app = app;
     this.canvas = element("canvas", { class: "field", "aria-hidden": "true" });
     // An svg cuts what is drawn in it at its edges, as the frame should.
-    this.layers = Object.fromEntries(["axes", "lines", "witness", "tests", "points", "cross"].map((name) => [name, shape(CUT.includes(name) ? "svg" : "g", { class: `layer ${name}` })]));
+    this.layers = Object.fromEntries(["axes", "lines", "witness", "tests", "points", "own", "cross"].map((name) => [name, shape(CUT.includes(name) ? "svg" : "g", { class: `layer ${name}` })]));
     this.surface = shape(
       "svg",
       { class: "surface", tabindex: "0", role: "application", "aria-roledescription": "canvas of points", "aria-label": INTRODUCTION },
@@ -26,7 +27,8 @@ export class Picture {
 
   // True where the picture has a size: a hidden cell of a notebook has none.
   resize() {
-    const { width, height } = this.node.getBoundingClientRect();
+    // Without the border of its node, so that a pixel here is one of the screen.
+    const { width, height } = this.surface.getBoundingClientRect();
     if (!width) return false;
     this.app.view.resize(width, height, parseFloat(getComputedStyle(this.node).fontSize) / 16);
     this.surface.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -55,7 +57,9 @@ export class Picture {
   draw() {
     const { view, store, shown, points } = this.app;
     const state = shown.moved ? { ...store.state, points: store.state.points.map(([, , c], i) => [...shown.moved[i], c]) } : store.state;
-    drawAxes(this.layers.axes, view, state.names);
+    const held = heldOutIn(state, shown);
+    const there = crowds(state, held);
+    drawAxes(this.layers.axes, view, state.names, Math.max(...there.map(({ own }) => own)));
     // Between a point more and its answer, what was said of the points is of others.
     const isOfThese = (shown.answer?.points?.mistake?.length ?? state.points.length) === state.points.length;
     const known = isOfThese ? shown : { ...shown, answer: { ...shown.answer, points: {} } };
@@ -63,7 +67,8 @@ export class Picture {
     drawLines(this.layers.lines, view, state, known);
     this.drawWitness();
     this.app.heldOut.drawFresh(this.layers.tests);
-    points.draw();
+    points.draw(there, held);
+    this.app.own.draw(view);
     this.canvas.hidden = !state.show.field;
     this.field.draw(view);
   }

@@ -40,12 +40,34 @@ export function describePoint(state, shown, i) {
   return parts.join(" · ");
 }
 
-// Points may lie on one another: only the last is seen.
-export function othersThere({ points }, i) {
-  const point = points[i];
-  const n = point ? points.filter(([x, y], k) => k !== i && x === point[0] && y === point[1]).length : 0;
-  return n ? ` · ${n} more at this place` : "";
+// The points that are held out, each with whether it is a mistake.
+export function heldOutIn({ points }, { answer }) {
+  const { rows = [], missed = [] } = answer?.points?.mistake?.length === points.length ? (answer.test ?? {}) : {};
+  return new Map(rows.map((row, k) => [row, Boolean(missed[k])]));
 }
+
+// Points may lie on one another: of each, how many are at its place, and how many look like it.
+export function crowds({ points, model }, held) {
+  const columns = new Map();
+  const look = (c, i) => 2 * (model === "regression" ? 0 : c) + held.has(i);
+  const places = points.map(([x, y, c], i) => {
+    if (!columns.has(x)) columns.set(x, new Map());
+    const column = columns.get(x);
+    if (!column.has(y)) column.set(y, { all: 0, own: Array(8).fill(0) });
+    const place = column.get(y);
+    place.all += 1;
+    place.own[look(c, i)] += 1;
+    return place;
+  });
+  return points.map(([, , c], i) => ({ all: places[i].all, own: places[i].own[look(c, i)] }));
+}
+
+export function othersThere({ all }) {
+  return all > 1 ? ` · ${all - 1} more at this place` : "";
+}
+
+// The area of a mark is as many times larger as there are points; a hundred would hide all else.
+const LARGEST = 5;
 
 export class Points {
   constructor(app, group) {
@@ -77,14 +99,13 @@ export class Points {
     this.group.children[clamp(i, 0, this.group.children.length - 1)]?.focus({ preventScroll: true });
   }
 
-  draw() {
+  // `there` are the crowds, and `held` the points that are held out.
+  draw(there, held) {
     const { view, store, shown } = this.app;
     const { points, model, show } = store.state;
     const known = shown.answer?.points;
     const knows = known?.mistake?.length === points.length ? known : null;
-    const { rows = [], missed = [] } = shown.answer?.test ?? {};
-    const held = knows ? new Map(rows.map((row, k) => [row, Boolean(missed[k])])) : new Map();
-    const r = markRadius(points.length) * view.unit;
+    const plain = markRadius(points.length) * view.unit;
     const visited = shown.visit ?? -1;
     const had = this.focused;
     if (had >= points.length) this.leave();
@@ -109,14 +130,16 @@ export class Points {
         if (held.has(i)) classes.push("held-out");
         if (knows?.mistake?.[i] || held.get(i)) classes.push("mistaken");
         if (i === visited) classes.push("visited");
+        if (there[i].all > there[i].own) classes.push("shared");
         setAttributes(node, {
           class: classes.join(" "),
           transform: `translate(${px.toFixed(2)} ${py.toFixed(2)})`,
-          "aria-label": describePoint(store.state, shown, i),
+          "aria-label": describePoint(store.state, shown, i) + othersThere(there[i]),
           "data-index": i,
           visibility: isSeen ? null : "hidden",
         });
         const form = model === "regression" ? 0 : c;
+        const r = plain * Math.min(Math.sqrt(there[i].own), LARGEST);
         const drawn = `${form} ${r}`;
         if (node.drawn !== drawn) {
           node.drawn = drawn;

@@ -8,11 +8,14 @@ const QUESTIONS = [
   ["diagnosis", "Diagnosis"],
 ];
 
-// What the sentence of a certificate does not say itself.
+// What is shown on demand: texts as they are, and numbers with so many digits.
 const FIGURES = [
+  ["measure", "measure (the objective)"],
   ["objective", "objective", 6],
   ["bound", "lower bound", 6],
   ["gap", "gap between them", 2],
+  ["equations", "equations"],
+  ["residual", "relative residual", 2],
   ["condition", "condition number", 3],
   ["iterations", "iterations", 6],
   ["seconds", "seconds", 2],
@@ -24,6 +27,7 @@ export class Proof {
     const id = identifier("proof");
     this.sentence = element("p", { class: "certificate", role: "status" });
     this.numbers = element("dl", { class: "numbers" });
+    this.details = element("details", {}, element("summary", {}, "The numbers of the proof"), this.numbers);
     this.summary = element("ul", { class: "summary" });
     this.buttons = QUESTIONS.map(([what, label]) => button(label, { onclick: () => this.ask(what), "data-what": what }));
     this.verdict = element("div", { class: "verdict", role: "status" });
@@ -33,7 +37,7 @@ export class Proof {
       { class: "card", "aria-labelledby": id },
       element("h2", { id }, "Certificate"),
       this.sentence,
-      this.numbers,
+      this.details,
       this.summary,
       this.exact,
     );
@@ -48,9 +52,10 @@ export class Proof {
     this.sentence.textContent = certificate?.sentence ?? "";
     this.sentence.classList.toggle("fine", ["optimal", "converged", "exact", "certified", "separated"].includes(certificate?.status));
     const rows = certificate
-      ? FIGURES.map(([key, label, digits]) => [label, certificate[key], digits]).filter(([, value]) => Number.isFinite(value))
+      ? FIGURES.map(([key, label, digits]) => [label, certificate[key], digits]).filter(([, value]) => typeof value === "string" || Number.isFinite(value))
       : [];
-    fill(this.numbers, rows.flatMap(([name, value, digits]) => [element("dt", {}, name), element("dd", {}, written(value, digits))]));
+    this.details.hidden = !rows.length;
+    fill(this.numbers, rows.flatMap(([name, value, digits]) => [element("dt", {}, name), element("dd", {}, typeof value === "string" ? value : written(value, digits))]));
     const summary = [...(answer?.summary ?? []), answer?.overlap].filter(Boolean);
     fill(this.summary, summary.map((text) => element("li", {}, text)));
   }

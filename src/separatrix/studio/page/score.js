@@ -6,7 +6,7 @@ const MOST_STEPS = 1000;
 
 // What is counted and measured of the step that is shown, in short.
 export function countedFacts({ answer, isLast, step }, model) {
-  const { mistakes, width, steps, points } = answer ?? {};
+  const { mistakes, width, steps, points, test } = answer ?? {};
   const facts = [];
   const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
   // Of longer runs not all corrections are among the steps.
@@ -14,7 +14,8 @@ export function countedFacts({ answer, isLast, step }, model) {
   // Until the frame of a step has come, what is known is of another.
   if (!isLast) return facts.join(" · ");
   const fitted = points?.mistake?.filter((one) => one !== null).length;
-  if (Number.isInteger(mistakes) && model !== "regression") facts.push(`${counted(mistakes, "mistake")} in ${counted(fitted, "point")}`);
+  // With points to test on, both errors stand below.
+  if (!test && Number.isInteger(mistakes) && model !== "regression") facts.push(`${counted(mistakes, "mistake")} in ${counted(fitted, "point")}`);
   if (Number.isFinite(width)) facts.push(`the street is ${written(width, 4)} wide`);
   return facts.join(" · ");
 }

@@ -28,8 +28,8 @@ export function toFragment(state) {
   const q = [decimals(state.view.x), decimals(state.view.y)];
   const [sx, sy] = q.map((k) => 10 ** k);
   const p = state.points.flatMap(([x, y, c]) => [Math.round(x * sx), Math.round(y * sy), c]);
-  const { names, view, model, parameters, panel, show, test, source, lift } = state;
-  return `#s=${toBase64(JSON.stringify({ v: 1, q, p, names, view, model, parameters, panel, show, test, source, lift }))}`;
+  const { names, view, model, parameters, panel, show, test, source, lift, line } = state;
+  return `#s=${toBase64(JSON.stringify({ v: 1, q, p, names, view, model, parameters, panel, show, test, source, lift, line: line ?? undefined }))}`;
 }
 
 const isNumber = (value) => Number.isFinite(value);
@@ -38,14 +38,15 @@ const isObject = (value) => typeof value === "object" && value !== null && !Arra
 const isRange = (ends) => Array.isArray(ends) && ends.length === 2 && ends.every(isNumber) && ends[0] < ends[1];
 
 // What the page takes for granted before the kernel has looked at a state.
-function isDrawable({ points, names, view, model, parameters, panel, show, test, source, lift }) {
+function isDrawable({ points, names, view, model, parameters, panel, show, test, source, lift, line }) {
   const classes = names?.classes;
   return (
     Array.isArray(classes) && classes.length >= 2 && classes.length <= 4 && [names.x, names.y, ...classes].every((name) => isText(name) && name.length <= LONGEST_LINKED_NAME) &&
     points.length <= MOST_LINKED_POINTS &&
     points.every(([x, y, c]) => isNumber(x) && isNumber(y) && Number.isInteger(c) && c >= 0 && c < classes.length) &&
     isObject(view) && isRange(view.x) && isRange(view.y) && isText(model) &&
-    [parameters, show, test, source ?? undefined].every((part) => part === undefined || isObject(part)) && (panel === undefined || isText(panel)) && (lift === undefined || Array.isArray(lift))
+    [parameters, show, test, source ?? undefined].every((part) => part === undefined || isObject(part)) && (panel === undefined || isText(panel)) && (lift === undefined || Array.isArray(lift)) &&
+    (line === undefined || line === null || (Array.isArray(line) && line.length === 3 && line.every(isNumber) && Math.hypot(line[0], line[1]) > 0))
   );
 }
 

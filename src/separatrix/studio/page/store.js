@@ -15,6 +15,7 @@ export const EMPTY_STATE = {
   source: null,
   lift: [],
   show: { field: true, margin: true, slack: true, support: true, ellipses: true, residuals: true, theta: true },
+  line: null,
 };
 
 export class Store {

@@ -1,5 +1,5 @@
 // The studio: one face for a notebook's widget, the served page and the exported page.
-import { button, element, fill } from "./dom.js";
+import { element, fill } from "./dom.js";
 import { isSame } from "./numbers.js";
 import { EMPTY_STATE, Store } from "./store.js";
 import { fromFragment } from "./share.js";
@@ -7,23 +7,26 @@ import { Trait } from "./trait.js";
 import { Kernel } from "./kernel.js";
 import { Voice } from "./voice.js";
 import { View } from "./view.js";
-import { Points, describePoint, othersThere } from "./points.js";
+import { Points, crowds, describePoint, heldOutIn, othersThere } from "./points.js";
 import { Pointer } from "./pointer.js";
 import { Score, countedFacts, distortedFact } from "./score.js";
 import { Picture } from "./picture.js";
-import { withClass, withoutClass } from "./names.js";
 import { Toolbar } from "./toolbar.js";
 import { Panels } from "./panels.js";
 import { Time } from "./time.js";
 import { Controls } from "./controls.js";
+import { OwnLine } from "./ownline.js";
 import { Data } from "./data.js";
 import { HeldOut } from "./heldout.js";
 import { Jitter } from "./jitter.js";
 import { Proof } from "./proof.js";
 import { Out } from "./out.js";
+import { Notes } from "./notes.js";
 import { Tours } from "./tours.js";
+import { Opening } from "./opening.js";
 import { Bar } from "./bar.js";
 import { helpDialog, listenToKeys } from "./keys.js";
+import { layOut } from "./layout.js";
 
 const SETTLE = 250;
 const NOTHING = { answer: null, theta: null, isLast: true, step: 0 };
@@ -35,7 +38,10 @@ export class App {
     this.model = model;
     this.isReplay = Boolean(model.get("replay"));
     this.isWidget = !document.body.classList.contains("separatrix-page");
-    this.limits = { points: 2000, ...model.get("seed_tables")?.limits };
+    const { limits, lesson, columns = [] } = model.get("seed_tables") ?? {};
+    this.limits = { points: 2000, ...limits };
+    // A page of its own that shows nobody's points.
+    this.isNew = !this.isWidget && !this.isReplay && !lesson && !columns.length && !location.hash;
     const linked = this.linked();
     this.store = new Store({ ...EMPTY_STATE, ...model.get("state"), ...linked });
     this.trait = new Trait(this);
@@ -73,30 +79,16 @@ export class App {
     this.panels = new Panels(this);
     this.time = new Time(this);
     this.controls = new Controls(this);
+    this.own = new OwnLine(this);
     this.data = this.isReplay ? null : new Data(this);
     this.proof = new Proof(this);
     this.out = new Out(this);
     this.tours = new Tours(this);
     this.help = helpDialog(this);
     this.bar = new Bar(this);
-    // Of many points, Tab would have to walk through all.
-    const past = button("Skip the points and go to the model", { kind: "skip", onclick: () => this.controls.chooser.focus() });
-    const stage = [this.toolbar.node, past, this.picture.node, this.heldOut.errors, this.time.node, this.voice.nodes];
-    const region = (label) => ({ class: "side", role: "region", "aria-label": label });
-    fill(
-      this.root,
-      this.bar.node,
-      element(
-        "div",
-        { class: "columns" },
-        element(this.isWidget ? "div" : "main", { class: "stage" }, stage),
-        this.tours.node,
-        element("div", region("Model and second picture"), this.controls.node, this.panels.node),
-        element("div", region("Proof, data and code"), this.isReplay ? null : this.heldOut.node, this.proof.node, this.data?.node, this.out.node),
-      ),
-      this.help,
-      this.tours.dialog,
-    );
+    this.opening = new Opening(this);
+    fill(this.root, layOut(this));
+    new Notes(this);
     fill(el, this.root);
     this.surface.dataset.tool = this.tool;
     this.time.node.hidden = true;
@@ -210,6 +202,8 @@ export class App {
       const { points, names, parameters } = answer.state;
       this.store.change({ points, names, parameters }, { keep: false });
     }
+    this.tours.renew();
+    this.opening.begin();
     if (!newest) return;
     this.drawCards();
     this.controls.strength.draw();
@@ -221,6 +215,7 @@ export class App {
     this.panels.draw();
     this.proof.draw();
     this.out.draw();
+    this.own.ask();
   }
 
   // What was said of other points is not left standing.
@@ -258,14 +253,14 @@ export class App {
     const isLast = step >= time.count - 1;
     const frame = isLast ? null : this.frames.get(step);
     const { theta, visit } = answer.steps ?? {};
-    this.shown = {
+    this.shown = this.own.over({
       step,
       isLast: isLast || Boolean(frame?.lines),
       // With features the weights are of no line in the picture.
       theta: isLast || theta?.[0].length > 3 ? null : (frame?.theta ?? theta?.[step] ?? null),
       visit: isLast ? -1 : (visit?.[step] ?? -1),
       answer: frame ? { ...answer, field: null, ellipses: null, points: {}, ...frame } : answer,
-    };
+    });
     if (!isLast && !frame) this.kernel.frame(step);
     if (isLast || frame) {
       this.picture.takeField();
@@ -304,24 +299,16 @@ export class App {
     this.voice.announce(`New points are of class ${this.store.state.names.classes[c]}.`);
   }
 
-  addClass() {
-    this.store.change(withClass(this.store.state));
-    this.takeClass(this.store.state.names.classes.length - 1);
-  }
-
-  removeClass(c) {
-    const { points, names } = this.store.state;
-    const n = points.filter((point) => point[2] === c).length;
-    this.store.change(withoutClass(this.store.state, c));
-    this.voice.say(`Class ${names.classes[c]} and its ${n} points were removed; Undo restores them.`);
-  }
-
   zoom(factor) {
     this.store.change({ view: this.view.zoomed(factor) });
   }
 
   fit() {
     this.store.change({ view: this.view.fitted(this.store.state.points) });
+  }
+
+  equalise(lock) {
+    this.store.change({ view: { ...(lock ? this.view.state : this.view.fitted(this.store.state.points)), lock } });
   }
 
   // The point that a hand or the focus is at, and the same point in the second picture.
@@ -334,7 +321,8 @@ export class App {
 
   describe() {
     const { state } = this.store;
-    const said = this.pointed >= 0 ? describePoint(state, this.shown, this.pointed) + othersThere(state, this.pointed) : "";
+    this.heldOut.drawErrors(this.shown.answer?.test);
+    const said = this.pointed >= 0 ? describePoint(state, this.shown, this.pointed) + othersThere(crowds(state, heldOutIn(state, this.shown))[this.pointed] ?? {}) : "";
     this.voice.say(said || [countedFacts(this.shown, this.answeredModel), distortedFact(this)].filter(Boolean).join(" · "));
   }
 }

@@ -18,9 +18,11 @@ export class Time {
     const go = (by) => () => this.walk(by);
     this.buttons = {
       first: button("First step", { picture: "first", onclick: () => this.show(0) }),
+      before: button("Previous correction", { picture: "before", hint: "Previous correction (<)", onclick: () => this.correct(-1) }),
       back: button("One step back", { picture: "back", onclick: go(-1) }),
       play: button("Play", { picture: "play", kind: "primary", onclick: () => this.toggle() }),
       forward: button("One step forward", { picture: "forward", onclick: go(1) }),
+      next: button("Next correction", { picture: "next", hint: "Next correction (>)", onclick: () => this.correct(1) }),
       last: button("Last step", { picture: "last", onclick: () => this.show(this.count - 1) }),
     };
     this.slider = element("input", { type: "range", min: 0, max: 0, value: 0, step: 1, "aria-label": "Step", oninput: () => this.show(Number(this.slider.value)) });
@@ -32,7 +34,7 @@ export class Time {
     this.node = element(
       "section",
       { class: "time", "aria-label": "Steps" },
-      element("div", { class: "transport" }, Object.values(this.buttons), this.slider, this.where, this.pace),
+      element("div", { class: "transport" }, element("span", { class: "group" }, Object.values(this.buttons)), this.slider, element("span", { class: "group" }, this.where, this.pace)),
       this.formula,
       this.live,
     );
@@ -67,6 +69,14 @@ export class Time {
     this.live.textContent = [this.where.textContent, this.formula.textContent].filter(Boolean).join(": ");
   }
 
+  // Of visits, most change nothing: from one correction to the next, and behind the last to the end.
+  correct(by) {
+    const { mistake } = this.steps ?? {};
+    if (!mistake) return;
+    const found = by > 0 ? mistake.indexOf(true, this.step + 1) : this.step ? mistake.lastIndexOf(true, this.step - 1) : -1;
+    this.walk((found >= 0 ? found : by > 0 ? this.count - 1 : 0) - this.step);
+  }
+
   tell() {
     const { steps, step, count } = this;
     this.slider.value = step;
@@ -77,6 +87,10 @@ export class Time {
     fill(this.formula, formula ? element("span", { class: "formula-text" }, formula) : null);
     this.formula.hidden = !formula;
     this.buttons.first.disabled = this.buttons.back.disabled = step <= 0;
+    const { before, next } = this.buttons;
+    before.hidden = next.hidden = label !== "visit";
+    before.disabled = step <= 0;
+    next.disabled = step >= count - 1;
     this.buttons.last.disabled = this.buttons.forward.disabled = step >= count - 1;
   }
 

@@ -1,7 +1,7 @@
 // Tools, classes and the view's buttons beside the canvas.
 import { button, element, fill, identifier } from "./dom.js";
 import { keyMark, keyOfClasses } from "./marks.js";
-import { MOST_CLASSES } from "./names.js";
+import { MOST_CLASSES, addClass } from "./names.js";
 
 const TOOLS = [
   ["point", "Point", "Add and drag points (v)"],
@@ -16,10 +16,14 @@ export class Toolbar {
     const id = identifier("tools");
     this.tools = TOOLS.map(([name, label, hint]) => button(label, { picture: name, kind: "tool", hint, "aria-pressed": false, "data-tool": name, onclick: () => app.takeTool(name) }));
     this.classes = element("div", { class: "group classes", role: "group", "aria-label": app.isReplay ? "Classes" : "Class of new points" });
-    this.lock = button("Same scale on both axes", {
+    // Without one scale each axis is fitted to its own data, and right angles do not look right.
+    this.lock = button("Equal axes", {
       picture: "lock",
+      text: true,
+      kind: "lock",
+      hint: "One scale for both axes, so that right angles look right; otherwise each axis is fitted to its data",
       "aria-pressed": false,
-      onclick: () => app.store.change({ view: { ...app.view.state, lock: !app.store.state.view.lock } }),
+      onclick: () => app.equalise(!app.store.state.view.lock),
     });
     this.clear = button("Erase all points", { picture: "trash", onclick: () => app.store.change({ points: [], ...app.heldOut.fromNowhere }) });
     this.node = element(
@@ -50,7 +54,7 @@ export class Toolbar {
       const nodes = names.classes.map((name, c) =>
         element("button", { type: "button", class: "button class", title: `Class ${name} (${c + 1})`, "aria-label": `Class ${name}`, "data-class": c, onclick: () => app.takeClass(c) }, keyMark(c), element("span", {}, name)),
       );
-      const more = names.classes.length < MOST_CLASSES && !app.isReplay ? button("Add a class", { picture: "plus", onclick: () => app.addClass() }) : null;
+      const more = names.classes.length < MOST_CLASSES && !app.isReplay ? button("Add a class", { picture: "plus", onclick: () => addClass(app) }) : null;
       const chosen = app.isReplay ? keyOfClasses(names.classes) : [nodes, more];
       fill(this.classes, model === "regression" ? null : chosen);
     }

@@ -17,7 +17,11 @@ export class Tours {
       element("ol", { class: "entries" }, lessons.map(entry)),
     );
     this.node = element("section", { class: "card tour", "aria-label": "Tour", tabindex: "-1", hidden: true });
-    this.hasAny = tours.length + lessons.length > 0;
+    this.order = [...tours, ...lessons];
+    this.hasAny = this.order.length > 0;
+    // Until something is changed.
+    this.offer = button("Start a tour", { picture: "tour", text: true, kind: "offer", hidden: !(tours.length && app.isNew), hint: "What to drag and what to watch, in a minute", onclick: () => this.start(tours[0].name) });
+    app.store.on(() => (this.offer.hidden = true));
     // The page begins with its state already; a link brings one of its own.
     if (lesson && !app.isReplay && !location.hash) queueMicrotask(() => this.start(lesson, true));
   }
@@ -33,6 +37,8 @@ export class Tours {
     if (!isOpened) this.app.store.change({ ...this.app.store.state, ...tour.state });
     const part = (label, text) => (text ? element("p", {}, element("strong", {}, label), ` ${text}`) : null);
     const verdict = element("p", { class: "verdict-sentence", role: "status" });
+    const following = this.order[this.order.findIndex((one) => one.name === name) + 1];
+    const next = following && button(`Next: ${following.title}`, { picture: "forward", text: true, kind: "next", onclick: () => this.start(following.name) });
     const answers = (tour.choices ?? []).map((choice, i) =>
       button(choice, {
         kind: "choice",
@@ -40,6 +46,7 @@ export class Tours {
           const right = i === tour.right;
           for (const node of answers) node.classList.remove("right", "wrong");
           event.currentTarget.classList.add(right ? "right" : "wrong");
+          next?.classList.toggle("primary", right);
           fill(verdict, element("strong", {}, right ? "Yes. " : "Not quite. "), right ? (tour.why ?? "") : "Look again, and try another answer.");
         },
       }),
@@ -58,19 +65,38 @@ export class Tours {
           button("End the tour", { picture: "close", onclick: () => this.end() }),
         ),
       ),
-      tour.claim ? element("p", { class: "claim" }, tour.claim) : null,
-      part("Do:", tour.drag),
-      part("Watch:", tour.watch),
-      tour.question ? element("p", { class: "question" }, tour.question) : null,
-      answers.length ? element("div", { class: "buttons" }, answers) : null,
-      verdict,
+      element(
+        "div",
+        { class: "tour-body" },
+        element("div", {}, tour.claim ? element("p", { class: "claim" }, tour.claim) : null, part("Do:", tour.drag), part("Watch:", tour.watch)),
+        element(
+          "div",
+          {},
+          tour.question ? element("p", { class: "question" }, tour.question) : null,
+          answers.length ? element("div", { class: "buttons" }, answers) : null,
+          verdict,
+          next,
+        ),
+      ),
     );
     this.node.hidden = false;
     if (isOpened) return;
     this.node.focus({ preventScroll: true });
-    // Right below a picture that stays in sight, so that the controls are seen, too.
-    const below = getComputedStyle(this.app.picture.node).position === "sticky";
-    this.node.scrollIntoView({ block: below ? "start" : "nearest" });
+    this.isOpening = true;
+    this.reveal();
+  }
+
+  // In one column right below the picture, which stays in sight; otherwise it stands beside the controls.
+  reveal() {
+    const { node } = this.app.picture;
+    if (getComputedStyle(node).position === "sticky") this.node.scrollIntoView({ block: "start" });
+    else node.scrollIntoView({ block: "nearest" });
+  }
+
+  // With the first answer, what stands above the tour has its height.
+  renew() {
+    if (this.isOpening) this.reveal();
+    this.isOpening = false;
   }
 
   end() {

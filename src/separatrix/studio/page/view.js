@@ -6,6 +6,8 @@ const CLOSEST = 1e-12;
 const FARTHEST = 1e9;
 // Of how far the middle is: closer, and numbers have no digits left to tell places apart.
 const CLOSEST_OF_MIDDLE = 1e-10;
+// How many times longer than the other axis one can be with one scale for both.
+const STREAK = 4;
 
 function shortened(name) {
   return name.length > 30 ? `${name.slice(0, 29)}…` : name;
@@ -121,8 +123,9 @@ export class View {
     return { ...this.wanted, x: about(this.x, x), y: about(this.y, y) };
   }
 
-  // The view that holds all points, with some room around them.
-  fitted(points) {
+  // The view that holds all points, with some room around them; of other points than before one
+  // scale serves both axes, unless they would be a streak.
+  fitted(points, { anew = false } = {}) {
     if (!points.length) return { ...this.wanted, x: [-4, 4], y: [-4, 4] };
     const range = (k) => {
       const values = points.map((point) => point[k]);
@@ -130,7 +133,9 @@ export class View {
       const room = (high - low || Math.abs(low) || 1) * 0.18;
       return [low - room, high + room];
     };
-    return { ...this.wanted, x: range(0), y: range(1) };
+    const [x, y] = [range(0), range(1)];
+    const [short, long] = [x[1] - x[0], y[1] - y[0]].toSorted((a, b) => a - b);
+    return { x, y, lock: anew ? long <= STREAK * short : this.wanted.lock };
   }
 
   // The two ends, in pixels, of the line w·x + b = value within the picture; null where it misses.
@@ -157,7 +162,8 @@ export class View {
   }
 }
 
-export function drawAxes(parent, view, names) {
+// The axes, and below the name of the upper one how many points the largest mark stands for.
+export function drawAxes(parent, view, names, most = 1) {
   const { left, right, top, bottom, unit } = view;
   const [across, up] = [view.ticks("x", shortened(names.x)), view.ticks("y", shortened(names.y))];
   const parts = [];
@@ -174,5 +180,6 @@ export function drawAxes(parent, view, names) {
   parts.push(shape("rect", { class: "frame", x: left, y: top, width: right - left, height: bottom - top }));
   parts.push(shape("text", { class: "axis-name", x: right, y: bottom + unit * (view.small ? 27 : 32), "text-anchor": "end" }, across.of));
   parts.push(shape("text", { class: "axis-name", x: left + 6, y: top + 16 * unit }, up.of));
+  if (most > 1) parts.push(shape("text", { class: "tick crowd", x: left + 6, y: top + 32 * unit }, `largest mark: ${most} points`));
   fill(parent, parts);
 }

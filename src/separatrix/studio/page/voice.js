@@ -9,7 +9,6 @@ export class Voice {
     this.status = element("p", { class: "status" });
     this.alert = element("p", { class: "alert", role: "alert", hidden: true });
     this.live = element("p", { class: "hidden", role: "status" });
-    this.nodes = [this.alert, this.status, this.live];
   }
 
   say(text) {

@@ -193,7 +193,7 @@ def _report(out: Output, options: CompareOptions, target: Target, found: Compari
 def _command(options: CompareOptions, target: str) -> str:
     """The ``separatrix fit`` of one line."""
     config = {
-        **options.record(),
+        **options.to_dict(),
         "target": target,
         "model": options.model,
         **{name: getattr(options, name) for name in _SETTLED},

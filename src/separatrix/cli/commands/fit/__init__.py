@@ -14,19 +14,25 @@ from separatrix.cli.commands.fit.models import ModelOptions
 from separatrix.cli.commands.fit.terms import with_terms
 from separatrix.cli.commands.report import check_report
 from separatrix.cli.options import option
+from separatrix.cli.pictures import check_picture, ending_of
 
 _EXAMPLES = """
 separatrix fit table.csv --target income -o income.separatrix
 separatrix fit reviews.parquet --target label --model svm --loss hinge -C 10
 separatrix fit table.csv --target income --model kernel-svm --kernel rbf --gamma scale -C 10
 separatrix fit table.csv --target income --report income.html
-separatrix fit table.csv --target price --model poly --degree 3
+separatrix fit table.csv --target price --model poly --degree 3 --plot price.png
 separatrix fit table.csv --target churned --kind zip=category --ignore customer_id
 separatrix fit table.csv --target churned --log amount --spline age:4 --interact age:sex
 separatrix fit table.csv --formula 'churned ~ log(amount) + spline(age, 4) + age:sex'
+separatrix fit points.csv --target y --model perceptron --no-standardise --plot steps.gif
 separatrix fit iris --json > run.json
 separatrix fit 'clicks/*.parquet' --target click --memory 1GB -o clicks.separatrix
 """
+
+_PICTURES = (".png", ".svg", ".pdf")
+# Of a picture that moves.
+_STEPS = ".gif"
 
 
 def _check_goal(context: click.Context, param: click.Parameter, given: str | None) -> str | None:
@@ -45,12 +51,13 @@ class FitOptions(ModelOptions):
     """The options of ``separatrix fit``."""
 
     sections: ClassVar[Mapping[str, str]] = {
-        "What to predict, and how": "target model output report",
+        "What to predict, and how": "target model output report plot record",
         "Which of two classes matters": "positive threshold optimise",
         "Options of several models": "loss C lam penalty l1_ratio class_weight no_intercept "
         "no_standardise degree multiclass calibrate",
         "Options of kernel-svm": "kernel gamma coef0 cache_mb approximation components",
         "Options of lda and qda": "shrinkage covariance priors",
+        "Options of perceptron": "order learning_rate margin start",
         "Options of poly": "interactions",
         "Options of sgd": "schedule eta0 kappa batch_size average early_stopping step_tol",
         "When to stop": "tol max_iter time_limit",
@@ -63,6 +70,11 @@ class FitOptions(ModelOptions):
     )
     report: str | None = option(
         "Also write a report: one HTML page that needs no network, and its numbers as JSON.",
+        metavar="FILE",
+    )
+    plot: str | None = option(
+        "Also draw the rows and what the model says of them, as .png, .svg or .pdf; or the "
+        "corrections of a perceptron one after another, as .gif.",
         metavar="FILE",
     )
     positive: str | None = option(
@@ -93,10 +105,10 @@ class FitOptions(ModelOptions):
         show_default=True,
     )
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The options by name, for the model file, without what is no part of what is fitted."""
-        apart = ("report", "cache", "cache_limit", "resume", "engine", "scheduler")
-        return {name: value for name, value in super().record().items() if name not in apart}
+        apart = ("report", "plot", "cache", "cache_limit", "resume", "engine", "scheduler")
+        return {name: value for name, value in super().to_dict().items() if name not in apart}
 
 
 @options.command(
@@ -147,9 +159,26 @@ def fit(given: FitOptions) -> FitOptions:
     options.refuse_to_overwrite_others(output)
     if given.report is not None:
         check_report(given.report, data=given.data, model=output, option="--report")
+    if given.plot is not None:
+        given = _with_picture(given, output)
     if given.test is not None:
         given = replace(given, test_size=0.0)
     return replace(given, output=output)
+
+
+def _with_picture(given: FitOptions, output: str) -> FitOptions:
+    """Refuse a picture that cannot be drawn; one of steps needs a record of them."""
+    plot = str(given.plot)
+    tables = [data for data in (given.data, given.test) if data is not None]
+    check_picture(plot, (*_PICTURES, _STEPS), data=tables, others=[output, given.report])
+    if ending_of(plot) != _STEPS:
+        return given
+    if given.model != "perceptron":
+        raise click.UsageError(
+            f"--plot {plot} shows the corrections of --model perceptron, and other models have "
+            f"none: end the name in {', '.join(_PICTURES[:-1])} or {_PICTURES[-1]}"
+        )
+    return replace(given, record=True)
 
 
 def _default_output(data: str) -> str:

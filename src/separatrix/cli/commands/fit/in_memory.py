@@ -115,12 +115,22 @@ class MatrixRows(SplitRows):
     def make_report(self, stored: StoredModel) -> Any:
         from separatrix.report.report import Report
 
+        wording, encoded = Terminal(self.encoder.feature_names_), self._encoded
+        return Report.from_table(stored, self.target.table, encoded=encoded, wording=wording)
+
+    def evaluation(self, stored: StoredModel) -> Any:
+        from separatrix.assessment.evaluation_data import of_table
+
+        return of_table(stored, self.target.table, target=None, encoded=self._encoded)
+
+    @property
+    def _encoded(self) -> dict[str, Any]:
+        """The matrices of the parts, as a report takes them."""
         encoded: dict[str, Any] = {"fit": self.given[0]}
         if self.held is not None:
             # The report reads the columns of another table besides.
             encoded |= {"held_out": self.held.X} if self.held.table is None else {"test": self.held}
-        wording = Terminal(self.encoder.feature_names_)
-        return Report.from_table(stored, self.target.table, encoded=encoded, wording=wording)
+        return encoded
 
     @contextmanager
     def split_again(self, role: str, column: str, *, shown: bool = False) -> Iterator[MatrixRows]:

@@ -101,7 +101,9 @@ class ModelOptions(TableOptions):
         "Give every class the same total weight; not for lda, qda and poly.", ("balanced",)
     )
     no_intercept: bool = option(
-        "Fit without an intercept: a boundary or plane through the origin.", bool
+        "Fit without an intercept: a boundary or plane through the origin.",
+        bool,
+        flags=("--no-intercept", "--through-origin"),
     )
     no_standardise: bool = option(
         "Do not standardise numbers; the effect of a penalty, and the distances that a kernel "
@@ -159,6 +161,24 @@ class ModelOptions(TableOptions):
         "[default: empirical]",
         ("empirical", "equal"),
     )
+    order: str | None = option(
+        "The order in which rows are visited: as in the table; the same, from the first row again "
+        "after every correction; shuffled in every pass; drawn with replacement; or the lowest "
+        "margin first. [default: cyclic]",
+        OFFERS["perceptron"].orders,
+    )
+    learning_rate: float | None = option(
+        "The factor of every correction. [default: 1]", options.FINITE_POSITIVE
+    )
+    margin: float | None = option(
+        "Correct rows on the right side as well, up to this score. [default: 0]", options.FROM_ZERO
+    )
+    start: tuple[float, ...] | None = option(
+        "The weights to start from, one number for each feature, and the intercept last if it is "
+        "not 0; with --no-standardise in the units of the table. [default: zero]",
+        options.NUMBERS,
+        metavar="W,W,...[,B]",
+    )
     interactions: bool = option(
         "Include products of columns. [default: powers of each column alone]", bool
     )
@@ -191,6 +211,11 @@ class ModelOptions(TableOptions):
         "Stop each fit after this many iterations, or passes over the rows.", options.COUNT
     )
     time_limit: float | None = option("Stop after this many seconds.", options.POSITIVE)
+    record: bool = option(
+        "Keep the steps of the fit: the corrections of a perceptron, or for a report how the "
+        "bounds meet. A correction takes 8 bytes for each feature.",
+        bool,
+    )
     memory: str | None = options.memory_limit()
     cache: str | None = option(
         "The folder of the encoded rows. [default: a temporary folder of the system]",
@@ -415,7 +440,7 @@ def _either(words: Iterable[str]) -> str:
 # The options that say something else to an estimator than their values.
 _APART = (
     "loss", "penalty", "class_weight", "no_intercept", "priors", "shrinkage", "schedule", "kappa",
-    "average",
+    "average", "start",
 )  # fmt: skip
 
 

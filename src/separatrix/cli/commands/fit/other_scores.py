@@ -225,7 +225,8 @@ class _Again:
 
     def _fitted(self, rows: SplitRows, kept: Sequence[int] | None = None) -> Any:
         """The same model of other rows or features, from where the first one is."""
-        options = rows.options
+        # Fewer features have other weights to start from.
+        options = replace(rows.options, start=None, record=False)
         model = build_model(options)
         model = suit_table(model, options, n_classes=rows.n_classes, n_rows=rows.n_fit)
         parameters = model.get_params(deep=False)
@@ -237,7 +238,7 @@ class _Again:
         with warnings.catch_warnings(), fitting(model, self.interrupted), bar:
             # Only the score of this fit is printed.
             warnings.simplefilter("ignore")
-            rows.fit(model)
+            replace(rows, options=options).fit(model)
         return None if self.interrupted else model
 
     def _start(self, model: Any, rows: SplitRows, kept: Sequence[int] | None) -> None:

@@ -58,7 +58,7 @@ from separatrix.scale import BlockedData
 from separatrix.scale.checkpoints import kept_until_end
 from separatrix.scale.lifting import narrowed
 from separatrix.scale.samples import sample_size
-from separatrix.tables import DEFAULT_MISSING
+from separatrix.tables import DEFAULT_MISSING, Table
 from separatrix.tables.column_parts import source_of
 from separatrix.tables.estimating import bytes_in_memory
 from separatrix.tables.table import missing_marks
@@ -100,7 +100,7 @@ class BlockRows(SplitRows):
     def fit(self, model: Any) -> None:
         try:
             with engine_of(self.options) as engine:
-                given: dict[str, Any] = {"engine": engine}
+                given: dict[str, Any] = {"engine": engine, **self.start}
                 if self.checkpointed and keeps_passes(model):
                     given["checkpoint"] = self.checkpoint
                 # A model that takes no row blocks refuses them itself.
@@ -159,9 +159,18 @@ class BlockRows(SplitRows):
     def make_report(self, stored: StoredModel) -> Any:
         from separatrix.cli.commands.report.run import of_blocks
 
+        return of_blocks(stored, self.data, self._sample(stored), test=self.test)
+
+    def evaluation(self, stored: StoredModel) -> Any:
+        from separatrix.assessment.evaluation_data import of_sample
+
+        sample, own = self._sample(stored), self.data.fingerprint
+        return of_sample(stored, sample, target=None, figures=(), fingerprint=own)
+
+    def _sample(self, stored: StoredModel) -> Table:
+        """Some rows of the table."""
         # The marks of missing values are those that the model file has.
-        sample = sample_of(stored, replace(self.options, missing=None))
-        return of_blocks(stored, self.data, sample, test=self.test)
+        return sample_of(stored, replace(self.options, missing=None))
 
     def source_of(self, name: str) -> str:
         return source_of(name, self.encoder.spellings_) or name
@@ -245,9 +254,10 @@ def read(out: Output, options: FitOptions) -> BlockRows:
 
 def _require_no_whole_table(options: ModelOptions) -> None:
     """Refuse what needs the whole table."""
-    if getattr(options, "report", None) and options.sql:
+    drawn = next((name for name in ("report", "plot") if getattr(options, name, None)), None)
+    if drawn and options.sql:
         raise click.UsageError(
-            "--report takes a sample of the file, which does not contain the rows that --sql "
+            f"--{drawn} takes a sample of the file, which does not contain the rows that --sql "
             "selects: leave out one of them, or give a larger --memory"
         )
 

@@ -13,9 +13,16 @@ from separatrix.assessment.documents import headline
 from separatrix.assessment.measuring import spoiled_by_weights
 from separatrix.cli.commands.diagnose.findings import warn_before_fit
 from separatrix.cli.commands.fit import FitOptions, in_memory, training
+from separatrix.cli.commands.fit.drawing import draw_fit
 from separatrix.cli.commands.fit.models import build_model, suit_table
 from separatrix.cli.commands.fit.other_scores import other_scores
 from separatrix.cli.commands.fit.reporting import decide, report_measures, report_model, save_fit
+from separatrix.cli.commands.fit.steps import (
+    plane_record,
+    report_plane,
+    report_steps,
+    steps_record,
+)
 from separatrix.cli.commands.fit.training import SplitRows
 from separatrix.cli.commands.report.run import report_fit
 from separatrix.cli.commands.separable import infeasibility
@@ -39,7 +46,7 @@ _DETERMINED = ("lda", "qda", "lstsq", "kernel-svm", "perceptron")
 def run(out: Output, options: FitOptions) -> Exit:
     """Read, split, encode, fit, measure, save, and report if asked to; return the exit code."""
     reports = () if options.report is None else (options.report, twin_of(options.report))
-    for path in (options.output, *reports):
+    for path in filter(None, (options.output, options.plot, *reports)):
         check_writable(path)
     model = build_model(options)
     check_parameters(model)
@@ -59,12 +66,20 @@ def run(out: Output, options: FitOptions) -> Exit:
             return _report_not_separable(out, error, rows)
         code = Exit.DONE if model.certificate_.ok else Exit.ABOVE_TOL
         details = report_model(out, model, rows.encoder)
+        plane = plane_record(model, rows.encoder.feature_names_)
+        if plane is not None:
+            report_plane(out, plane, rows)
         passes = rows.describe_passes(model)
         if passes is not None:
             out.report("passes", passes)
         decision = decide(out, model, rows)
         provenance = _measure(out, model, rows, details, decision, interrupted)
         document = save_fit(out, options.output, model, rows.encoder, details, provenance)
+        document |= {"plane": plane, "steps": steps_record(model, rows)}
+        report_steps(out, document["steps"] or ())
+    if options.plot is not None and not interrupted:
+        stored = StoredModel(model, rows.encoder, provenance)
+        document["plot"] = draw_fit(out, rows, stored, options.plot)
     if options.report is not None:
         stored = StoredModel(model, rows.encoder, provenance)
         if report_fit(out, partial(rows.make_report, stored), options.report):
@@ -156,7 +171,7 @@ def _measure(
     others = other_scores(out, model, rows, held_out, decision, interrupted=interrupted)
     report_measures(out, held_out, weights, others)
     return rows.origin(
-        training.command_line(rows.options.record(), "fit"),
+        training.command_line(rows.options.to_dict(), "fit"),
         model,
         trained=trained,
         held_out=held_out,
@@ -207,7 +222,7 @@ def _report_not_separable(out: Output, error: NotSeparableError, rows: SplitRows
             # The rows of the infeasibility certificate, under the key that they have always had.
             "meeting": entries,
             "message": str(error),
-            "config": rows.options.record(),
+            "config": rows.options.to_dict(),
             "output": None,
         },
     )

@@ -258,6 +258,10 @@ class SplitRows(ABC):
         """The report of a model that was just fitted."""
 
     @abstractmethod
+    def evaluation(self, stored: StoredModel) -> Any:
+        """What pictures of a model that was just fitted are drawn from."""
+
+    @abstractmethod
     def split_again(
         self, role: str, column: str, *, shown: bool = False
     ) -> contextlib.AbstractContextManager[SplitRows]:
@@ -303,7 +307,38 @@ class SplitRows(ABC):
 
     def fit(self, model: Any) -> None:
         """Fit a model to the rows."""
-        model.fit(*self.given, **self.weighted)
+        model.fit(*self.given, **self.weighted, **self.start)
+
+    @property
+    def start(self) -> dict[str, Any]:
+        """What a fit starts from, as estimators take it; nothing where nothing was given.
+
+        Raises
+        ------
+        click.UsageError
+            If the numbers are not as many as the weights.
+        """
+        given = self.options.start
+        if given is None:
+            return {}
+        names, n_classes = self.encoder.feature_names_, self.n_classes or 0
+        if n_classes > 2:
+            raise click.UsageError(
+                f"--start is for two classes, and column {quoted(self.options.target)} has "
+                f"{n_classes:,}"
+            )
+        with_offset = len(given) == len(names) + 1 and not self.options.no_intercept
+        if len(given) != len(names) and not with_offset:
+            shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+            more = f", or {len(names) + 1:,} with the intercept"
+            more = "" if self.options.no_intercept else more
+            raise click.UsageError(
+                f"--start has {counted(len(given), 'number')}, and there "
+                f"{'is 1 feature' if len(names) == 1 else f'are {len(names):,} features'} "
+                f"({shown}): give {len(names):,}{more}"
+            )
+        weights = {"coef_init": given[: len(names)]}
+        return {**weights, "intercept_init": given[-1]} if with_offset else weights
 
     def until_saved(self) -> contextlib.AbstractContextManager[None]:
         """The context from the fit to the model file, which keeps what a fit continues from."""
@@ -356,7 +391,7 @@ class SplitRows(ABC):
         return {
             "command": command,
             "config": {
-                **options.record(),
+                **options.to_dict(),
                 **({} if marks is None else {"missing_marks": sorted(marks)}),
                 "test_size": options.test_size,
                 "parameters": model.get_params(),
@@ -500,6 +535,8 @@ def command_line(config: dict[str, Any], command: str) -> str:
             words.append(f"--{name}")
         elif isinstance(value, dict):
             words += [f"--{name}={key}={_listed(item)}" for key, item in value.items()]
+        elif isinstance(value, tuple):
+            words.append(f"--{name}={','.join(f'{one:g}' for one in value)}")
         elif isinstance(value, list):
             words += [f"--{name}={item}" for item in value]
         else:

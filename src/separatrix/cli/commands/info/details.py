@@ -45,6 +45,8 @@ def report_details(out: Output, record: dict[str, Any]) -> None:
         out.report("terms", _polynomial(record))
     if "classes" in record:
         out.report("classes", _gaussians(record))
+    if "corrections" in record:
+        out.report("updates", _corrections(record))
     if "schedule" in record:
         out.report("steps", _steps(record))
 
@@ -61,6 +63,8 @@ def print_details(out: Output, record: dict[str, Any]) -> None:
         out.answer("rank", text)
     if "classes" in record:
         out.answer("gaussians", _gaussians(record))
+    if "corrections" in record:
+        out.answer("updates", _corrections(record))
     if "schedule" in record:
         out.answer("steps", f"{_steps(record)}; {record['condition']}")
 
@@ -108,6 +112,13 @@ def _gaussians(record: dict[str, Any]) -> str:
     else:
         text += "; covariances not shrunk"
     return text
+
+
+def _corrections(record: dict[str, Any]) -> str:
+    mistakes = counted(round(record["mistakes"]), "mistake")
+    # Of several classes each has passes of its own.
+    passes = "" if record["passes"] is None else f" in {counted(record['passes'], 'pass')}"
+    return f"{counted(record['corrections'], 'correction')}{passes}, {mistakes} left"
 
 
 def _steps(record: dict[str, Any]) -> str:

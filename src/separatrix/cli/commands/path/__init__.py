@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any, ClassVar
 
 import click
@@ -14,6 +13,7 @@ from separatrix.cli import options
 from separatrix.cli.commands.fit.models import KERNELS, ModelOptions, model_option
 from separatrix.cli.commands.fit.terms import with_terms
 from separatrix.cli.options import option
+from separatrix.cli.pictures import check_picture
 
 _EXAMPLES = """
 separatrix path table.csv --target income --cv 5
@@ -85,7 +85,11 @@ class PathOptions(ModelOptions):
         "exactly zero. [default: l2]",
         ("l2", "l1", "elasticnet"),
     )
-    no_intercept: bool = option("Fit without an intercept: a boundary through the origin.", bool)
+    no_intercept: bool = option(
+        "Fit without an intercept: a boundary through the origin.",
+        bool,
+        flags=("--no-intercept", "--through-origin"),
+    )
     kernel: str | None = option("The kernel of kernel-svm. [default: rbf]", KERNELS)
     degree: int | None = option("The degree of --model poly or of the kernel poly.", options.DEGREE)
     tol: float | None = option(
@@ -97,9 +101,9 @@ class PathOptions(ModelOptions):
         "Stop after this many seconds, and print the values that were reached.", options.POSITIVE
     )
 
-    def record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The options by name, for the model file, without what is no part of what is fitted."""
-        return {name: value for name, value in super().record().items() if name != "cache"}
+        return {name: value for name, value in super().to_dict().items() if name != "cache"}
 
 
 @options.command(
@@ -138,11 +142,7 @@ def path(given: PathOptions) -> PathOptions:
         options.refuse_to_overwrite_inputs(given.output, data=given.data)
         options.refuse_to_overwrite_others(given.output)
     if given.plot is not None:
-        options.refuse_to_overwrite_inputs(given.plot, data=given.data, option="--plot")
-        if PurePath(given.plot).suffix.lower() not in _PICTURES:
-            raise click.UsageError(f"--plot {given.plot} must end in one of {', '.join(_PICTURES)}")
-        if given.plot == given.output:
-            raise click.UsageError("--plot and --output name the same file")
+        check_picture(given.plot, _PICTURES, data=[given.data], others=[given.output])
     if given.scoring is not None and given.cv is None:
         raise click.UsageError("--scoring judges held-out rows: give --cv")
     given = with_terms(given)

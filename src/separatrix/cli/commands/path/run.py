@@ -19,6 +19,7 @@ from separatrix.cli.commands.fit.training import SplitRows
 from separatrix.cli.commands.path import PathOptions
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.output import Exit, Output, print_message, progress_bar
+from separatrix.cli.pictures import drawing, save_picture
 from separatrix.cli.reading import exceeds_memory
 from separatrix.geometry.diagnosis.alerts import ranked_alerts
 from separatrix.messages import counted, message_of, quoted
@@ -61,7 +62,7 @@ def run(out: Output, options: PathOptions) -> Exit:
             "not_reached": path.not_reached.tolist(),
             "best": None,
             "one_standard_error": None,
-            "config": options.record(),
+            "config": options.to_dict(),
             "data": rows.data_record(),
             "output": options.output,
             "plot": options.plot,
@@ -202,7 +203,7 @@ def _report(out: Output, path: Path, options: PathOptions, seconds: float) -> No
 
 def _save(out: Output, options: PathOptions, path: Path, rows: SplitRows) -> None:
     model, output = path.best_model, str(options.output)
-    config = options.record()
+    config = options.to_dict()
     values = config.pop("values")
     if values is not None:
         config["values"] = values if isinstance(values, int) else ",".join(map(str, values))
@@ -218,13 +219,10 @@ def _save(out: Output, options: PathOptions, path: Path, rows: SplitRows) -> Non
 
 
 def _draw(path: Path, encoder: Encoder, file: str) -> None:
-    import matplotlib
+    from separatrix.plots import PathDisplay
 
-    matplotlib.use("agg")
-    from separatrix.plots import PathDisplay, theme
-
-    with theme("light"):
+    with drawing():
         names = encoder.feature_names_ if path.n_nonzero is not None else None
         scored = path.scores is not None
         display = PathDisplay.from_path(path, feature_names=None if scored else names)
-        display.figure_.savefig(file, dpi=150)
+        save_picture(display.figure_, file)

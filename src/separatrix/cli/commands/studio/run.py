@@ -41,7 +41,9 @@ def run(out: Output, options: StudioOptions) -> Exit:
             )
             besides = f"; {', '.join(texts[:3])} hold text" if texts else ""
             raise DataError(f"{options.data} has {have}, and the picture needs two{besides}")
-    make = partial(StudioModel, table, labels, target, lesson=options.lesson)
+    make = partial(
+        StudioModel, table, labels, target, lesson=options.lesson, moving=options.export is None
+    )
     try:
         kernel = make()
         if options.export is not None:

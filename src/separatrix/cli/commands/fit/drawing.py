@@ -1,0 +1,57 @@
+"""The picture of a fit: its rows and what the model says of them, or the steps of a perceptron."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+
+from separatrix.cli.commands.fit.training import SplitRows
+from separatrix.cli.output import Output, print_message
+from separatrix.cli.pictures import drawing, ending_of, save_picture
+from separatrix.messages import quoted
+from separatrix.persistence.model_file import StoredModel
+
+__all__ = ["draw_fit"]
+
+
+def draw_fit(out: Output, rows: SplitRows, stored: StoredModel, path: str) -> str | None:
+    """Draw a model that was just fitted and saved; the file, or None where it was not written."""
+    try:
+        with drawing(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            caption = (_steps if ending_of(path) == ".gif" else _rows)(rows, stored, path)
+    except (TypeError, ValueError) as error:
+        # A display refuses in one sentence what it has no picture of.
+        out.warn(f"{path} was not drawn: {error}")
+        return None
+    except KeyboardInterrupt:
+        print_message("error", "interrupted before the picture was drawn; the model is saved")
+        raise
+    out.report("drawn", f"{path}: {caption}")
+    return path
+
+
+def _rows(rows: SplitRows, stored: StoredModel, path: str) -> str:
+    from separatrix.report.pictures import first_display
+
+    display, caption = first_display(rows.evaluation(stored))
+    save_picture(display.figure_, path)
+    return caption
+
+
+def _steps(rows: SplitRows, stored: StoredModel, path: str) -> str:
+    from separatrix.plots import PerceptronDisplay
+    from separatrix.report.pictures import with_names
+
+    model: Any = with_names(stored.model, rows.encoder)
+    part = None
+    if isinstance(model.trace_, tuple):
+        counts = [len(trace.updates) for trace in model.trace_]
+        part = model.classes_[int(np.argmax(counts))].item()
+    display = PerceptronDisplay.from_estimator(model, *rows.given, updates=[1], part=part)
+    display.save_gif(os.path.realpath(path))
+    which = "" if part is None else f" of {quoted(part)} against the rest"
+    return f"the {display.n_frames:,} corrections{which}"
