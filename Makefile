@@ -12,7 +12,7 @@ CHROMIUM ?= chromium
 unexport PYTHONDONTWRITEBYTECODE
 
 # Clusters, browsers and signals have a run of their own, so that what goes wrong among processes
-# fails no other test. One worker runs all that needs the cluster, and one all that needs a browser.
+# fails no other test. One worker runs all that needs the cluster, and a browser is opened by each.
 APART := cluster or browser or signals
 LATER := exhaustive or benchmarks
 # Each worker begins with a half of the files, so that no two compile the same loop at the same time.

@@ -12,13 +12,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# What such tests need is opened once, by the one worker that runs them.
-_ONE_WORKER = ("cluster", "browser")
-
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what opens a browser or starts a cluster, and keep each kind in one process."""
+    """Mark what opens a browser or starts a cluster, and keep together what shares one.
+
+    All tests of the cluster are run by one worker, and the tests in a browser file by file, so that
+    the workers that there are end at the same time.
+    """
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
@@ -26,9 +27,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         example = getattr(item, "dtest", None)
         if example is not None and any("distributed" in one.source for one in example.examples):
             item.add_marker("cluster")
-        for name in _ONE_WORKER:
-            if item.get_closest_marker(name) is not None:
-                item.add_marker(pytest.mark.xdist_group(name))
+        if item.get_closest_marker("cluster") is not None:
+            item.add_marker(pytest.mark.xdist_group("cluster"))
+        elif item.get_closest_marker("browser") is not None:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
     crossed = defaultdict(list)
     for item in items:
         if item.get_closest_marker("crossed") and not item.get_closest_marker("exhaustive"):

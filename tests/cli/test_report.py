@@ -44,7 +44,14 @@ def test_dates_are_written_as_dates(run, tmp_path):
                    for day in shown)  # fmt: skip
 
 
-@pytest.mark.parametrize("model", ["logistic", "svm", "kernel-svm", "sgd"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        "logistic",
+        *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("svm", "kernel-svm")),
+        "sgd",
+    ],
+)
 def test_the_model_does_not_know_of_the_report(run, people, tmp_path, model):
     documents = []
     for extra in ([], ["--report", "out.html"]):

@@ -151,7 +151,16 @@ def limited(folder, megabytes, *words):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space as Linux has them")
-@pytest.mark.parametrize("megabytes", [250, 450, 700, 900, 1000, 1300])
+@pytest.mark.parametrize(
+    "megabytes",
+    [
+        250,
+        *(pytest.param(size, marks=pytest.mark.exhaustive) for size in (450, 700)),
+        900,
+        1000,
+        pytest.param(1300, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_limit_of_the_address_space(tmp_path, megabytes):
     (tmp_path / "t.csv").write_text("a,b,c\n" + "1,2,x\n2,1,y\n3,1,x\n2,5,y\n" * 10)
     ran = limited(tmp_path, megabytes, "fit", "t.csv", "--target", "c")

@@ -83,46 +83,16 @@ def test_a_random_state_object_moves_on() -> None:
     assert not np.array_equal(model.fit(X, y).coef_, first)
 
 
-SCRIPT = """
-import sys
-import numpy as np, scipy.sparse as sp
-from separatrix import LinearSVC, LogisticRegression
-from separatrix._compiled import pool
-of_any_size = pool.tuned(pool.Tuning(parallel_work=0))
-of_any_size.__enter__()
-rng = np.random.default_rng(0)
-X = sp.random_array((1500, 50), density=0.3, rng=rng, format="csr")
-y = (X @ rng.normal(size=50) + rng.normal(size=1500) > 0).astype(int)
-svm = LinearSVC(tol=1e-4, solver="dual", random_state=0)
-for model in (LogisticRegression(solver="newton"), svm):
-    runs = [model.fit(X, y).coef_.copy() for _ in range(2)]
-    assert np.array_equal(*runs)
-    assert model.certificate_.ok
-    print(repr(model.certificate_.primal), repr(model.certificate_.dual))
-"""
-
-
-def run(code: str, **environment: str) -> str:
+def run(code: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         timeout=300,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def test_any_number_of_threads_gives_the_same_optimum() -> None:
-    outputs = [run(SCRIPT, OMP_NUM_THREADS=n) for n in ("1", "2")]
-    for one, two in zip(*(text.splitlines() for text in outputs), strict=True):
-        primal_one, dual_one = map(float, one.split())
-        primal_two, dual_two = map(float, two.split())
-        # Each lies between the other's bounds.
-        assert dual_one <= primal_two * (1 + 1e-12)
-        assert dual_two <= primal_one * (1 + 1e-12)
-        assert primal_one == pytest.approx(primal_two, rel=2e-4)
 
 
 FORK = """

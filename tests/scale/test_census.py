@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -57,32 +56,36 @@ MODELS: dict[str, Any] = {
 
 
 @pytest.mark.sampled
+@pytest.mark.crossed
 @pytest.mark.parametrize("name", MODELS)
-def test_a_fit_that_ends_early_has_its_best_point_and_a_true_certificate(name: str) -> None:
-    for kind, classes in product(("dense", "sparse", "float32"), (2, 3)):
-        X, y = _rows(kind, classes)
-        data = scan(X, y, block_rows=20)
-        judge, engine = Judge(X, y), Local(workers=1)
-        whole = Clock()
-        model = MODELS[name]()
-        ended(partial(model.fit, data, engine=engine), whole)
-        judge.look(f"{name} {kind} {classes} whole", model, ENDS)
-        for k in instants(whole.looks, INSTANTS):
-            for how in ("time_limit", "Ctrl-C"):
-                model = MODELS[name]()
-                if how == "time_limit":
-                    model.set_params(time_limit=float(k) + 0.5)
-                clock = Clock(press_at=k if how == "Ctrl-C" else None)
-                _, interrupted = ended(partial(model.fit, data, engine=engine), clock)
-                if not hasattr(model, "certificate_"):
-                    assert interrupted
-                    continue
-                judge.look(f"{name} {kind} {classes} {how} at {k}", model, ENDS)
-        for most in (1, 2, 3):
-            model = MODELS[name]().set_params(max_iter=most)
-            ended(partial(model.fit, data, engine=engine), Clock())
-            judge.look(f"{name} {kind} {classes} max_iter {most}", model, ENDS)
-        assert judge.verdict() == []
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "float32"])
+def test_a_fit_that_ends_early_has_its_best_point_and_a_true_certificate(
+    kind: str, classes: int, name: str
+) -> None:
+    X, y = _rows(kind, classes)
+    data = scan(X, y, block_rows=20)
+    judge, engine = Judge(X, y), Local(workers=1)
+    whole = Clock()
+    model = MODELS[name]()
+    ended(partial(model.fit, data, engine=engine), whole)
+    judge.look(f"{name} {kind} {classes} whole", model, ENDS)
+    for k in instants(whole.looks, INSTANTS):
+        for how in ("time_limit", "Ctrl-C"):
+            model = MODELS[name]()
+            if how == "time_limit":
+                model.set_params(time_limit=float(k) + 0.5)
+            clock = Clock(press_at=k if how == "Ctrl-C" else None)
+            _, interrupted = ended(partial(model.fit, data, engine=engine), clock)
+            if not hasattr(model, "certificate_"):
+                assert interrupted
+                continue
+            judge.look(f"{name} {kind} {classes} {how} at {k}", model, ENDS)
+    for most in (1, 2, 3):
+        model = MODELS[name]().set_params(max_iter=most)
+        ended(partial(model.fit, data, engine=engine), Clock())
+        judge.look(f"{name} {kind} {classes} max_iter {most}", model, ENDS)
+    assert judge.verdict() == []
 
 
 def test_what_has_no_bound_in_passes_is_refused_before_a_pass() -> None:

@@ -14,8 +14,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-# One of the tests needs the browser, and the others share its worker for the sake of one server.
-pytestmark = [pytest.mark.signals, pytest.mark.xdist_group("browser")]
+# One worker runs all of them, for the sake of one server; so it does with those in a browser.
+pytestmark = [pytest.mark.signals, pytest.mark.xdist_group("test_serving")]
 
 
 def _started(*options):
