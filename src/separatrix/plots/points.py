@@ -409,7 +409,7 @@ def write_note(ax: Any, note: str, title: str = "") -> None:
 def write_legend(
     ax: Axes, handles: Sequence[Any], *, below: bool = False, inside: bool = False
 ) -> Legend:
-    """What is what, where it covers no points: beside the axes, or below the figure if too wide.
+    """A legend that covers no points: beside the axes, or below the figure if it is too wide.
 
     In a figure without a layout that makes room for it, or ``inside``, within the axes, where there
     is most room.
