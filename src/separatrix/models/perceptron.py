@@ -16,7 +16,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.random_state import seed_of
-from separatrix.data.validation import sample_weight_of, validate
+from separatrix.data.validation import check_choice, sample_weight_of, validate
 from separatrix.exceptions import warn
 from separatrix.losses import PerceptronLoss
 from separatrix.messages import Message
@@ -550,6 +550,8 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if isinstance(self.record, str):
+            check_choice("record", self.record, (False, True, "visits"))
         if self.penalty is not None:
             warn_once("free_perceptron")
 

@@ -248,6 +248,8 @@ class Separability:
                 f"not separable: a weighted mean of some points of {self.sides.positive!r} is "
                 f"exactly a weighted mean of points of the other class, {count} points in all"
             )
+        if count == 1:
+            return "not separable through the origin: one of the points is the origin"
         return (
             f"not separable through the origin: {count} points, each multiplied by its sign and a "
             "positive weight, add up to exactly zero"
