@@ -531,9 +531,23 @@ def require_threshold(threshold: float, scale: str) -> None:
 def encode(out: Output, stored: StoredModel, features: Table) -> Any:
     """Turn a table into the model's features, and warn of what does not match."""
     X = stored.encoder.transform(features)
+    _warn_of_notes(out, stored, features)
+    return X
+
+
+def encoded_blocks(
+    out: Output, stored: StoredModel, features: Table
+) -> Iterator[tuple[slice, Any]]:
+    """:func:`encode` a few rows at a time, with which rows they are."""
+    for rows, X in stored.encoder.blocks(features):
+        if rows.start == 0:
+            _warn_of_notes(out, stored, features)
+        yield rows, X
+
+
+def _warn_of_notes(out: Output, stored: StoredModel, features: Table) -> None:
     for note in (*features.notes, *features.alerts, *stored.encoder.notes_):
         out.warn(note)
-    return X
 
 
 def rows_of_fit(

@@ -26,7 +26,8 @@ Dense or sparse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -72,6 +73,9 @@ from separatrix.tables.word_encoding import (
 )
 
 __all__ = ["Encoder"]
+
+# Entries of a block of rows.
+_BLOCK = 1 << 21
 
 
 class Encoder(EncoderState):
@@ -401,14 +405,49 @@ class Encoder(EncoderState):
         DataError
             If a column is absent, or holds text or infinity where numbers were.
         """
+        return self._transformed(table)[0](slice(0, table.n_rows))
+
+    def blocks(self, table: Table) -> Iterator[tuple[slice, Any]]:
+        """The rows of :meth:`transform`, so many at a time that they stay in the caches.
+
+        Parameters
+        ----------
+        table : Table
+
+        Yields
+        ------
+        rows : slice
+            Which rows of the table the next matrix has; there is one block at least.
+        matrix : ndarray or scipy.sparse.csr_matrix of shape (n, n_features), float64
+
+        Raises
+        ------
+        DataError
+            As :meth:`transform` does, before the first block.
+
+        Examples
+        --------
+        >>> from separatrix.tables import Encoder, Table
+        >>> table = Table.from_columns({"x": [1.0, 2.0, 4.0]})
+        >>> [(rows.stop, X.shape) for rows, X in Encoder().fit(table).blocks(table)]
+        [(3, (3, 1))]
+        """
+        matrix, size = self._transformed(table)
+        # None is so small that designs would multiply it in another way than all rows at once.
+        bounds = np.linspace(0, table.n_rows, max(1, size // _BLOCK) + 1).astype(int).tolist()
+        for rows in itertools.starmap(slice, itertools.pairwise(bounds)):
+            yield rows, matrix(rows)
+
+    def _transformed(self, table: Table) -> tuple[Callable[[slice], Any], int]:
+        """What makes a matrix of some rows, and about how many entries all rows have."""
         self._require_fitted()
         self.notes_ = []
         notes = Remarks()
         table = self._taken_apart(self._respelled(table))
         self._check_columns(table, notes)
-        matrix = self._encode(table, notes, np.float64)
+        encoded = self._encoded(table, notes, np.float64)
         self.notes_ = notes.lines()
-        return matrix
+        return encoded
 
     def encode_block(self, table: Table, dtype: Any = np.float64) -> Any:
         """Encode some rows of the data of the fit, whose columns are read as they were there.
@@ -423,7 +462,8 @@ class Encoder(EncoderState):
         -------
         ndarray or scipy.sparse.csr_matrix of shape (n_rows, n_features)
         """
-        return self._encode(self._taken_apart(table), Remarks(), dtype)
+        matrix, _ = self._encoded(self._taken_apart(table), Remarks(), dtype)
+        return matrix(slice(0, table.n_rows))
 
     def _taken_apart(self, table: Table) -> Table:
         """The table with the parts of its dates, and of its columns with several values."""
@@ -491,8 +531,14 @@ class Encoder(EncoderState):
                 )
         return respelled(table, {}, Reading(spellings=self.spellings_, only_known=True))
 
-    def _encode(self, table: Table, notes: Remarks, dtype: Any) -> Any:
-        n_rows, arguments = table.n_rows, (table, self._settings, notes)
+    def _encoded(
+        self, table: Table, notes: Remarks, dtype: Any
+    ) -> tuple[Callable[[slice], Any], int]:
+        """What makes a matrix of some rows, and about how many entries all rows have.
+
+        All cells have been looked at before.
+        """
+        arguments = (table, self._settings, notes)
         # Values of each feature of a number, and places of those of a category; -1 where none is 1.
         features, faults = [], Faults()
         for number in self._numeric:
@@ -503,25 +549,29 @@ class Encoder(EncoderState):
         for category in self._of(Category):
             places.append(category.encode(*arguments, start=width))
             width += category.n_features
-        matrix: Any
-        if self._dense:
-            matrix = dense_rows(features, places, n_rows, width, dtype)
-            if self._products:
-                own = [
-                    one.toarray().astype(dtype, copy=False) for one in self._multiply(*arguments)
-                ]
-                matrix = np.hstack([matrix, *own])
-        else:
-            from scipy import sparse
+        others = []
+        if not self._dense:
+            others += [one.encode(*arguments) for one in (*self._of(Text), *self._sparse)]
+        others += self._multiply(*arguments)
 
-            blocks = [sparse_rows(features, places, n_rows, width, dtype)] if width else []
-            others = (*self._of(Text), *self._sparse)
-            blocks += [one.encode(*arguments).astype(dtype, copy=False) for one in others]
-            blocks += [one.astype(dtype, copy=False) for one in self._multiply(*arguments)]
-            matrix = blocks[0] if len(blocks) == 1 else sparse.hstack(blocks, format="csr")
-        if self.n_features_ < self._width:
-            matrix = matrix[:, self._kept]
-        return np.ascontiguousarray(matrix) if self._dense else as_csr(matrix)
+        def matrix(rows: slice) -> Any:
+            beside = [one[rows].astype(dtype, copy=False) for one in others]
+            if self._dense:
+                found = dense_rows(features, places, rows, width, dtype)
+                if beside:
+                    found = np.hstack([found, *(one.toarray() for one in beside)])
+            else:
+                from scipy import sparse
+
+                own = [sparse_rows(features, places, rows, width, dtype)] if width else []
+                every = [*own, *beside]
+                found = every[0] if len(every) == 1 else sparse.hstack(every, format="csr")
+            if self.n_features_ < self._width:
+                found = found[:, self._kept]
+            return np.ascontiguousarray(found) if self._dense else as_csr(found)
+
+        a_row = width if self._dense else len(features) + len(places)
+        return matrix, table.n_rows * a_row + sum(one.nnz for one in others)
 
     def _multiply(self, table: Table, settings: Settings, notes: Remarks) -> list[Any]:
         """The features of products, as CSR matrices."""

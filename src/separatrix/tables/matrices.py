@@ -19,9 +19,10 @@ _TILE = 1 << 11
 
 
 def dense_rows(
-    features: list[Any], places: list[Any], n_rows: int, width: int, dtype: Any
+    features: list[Any], places: list[Any], rows: slice, width: int, dtype: Any
 ) -> np.ndarray:
     """Features of numbers, and ones at the places of categories, in rows of all features."""
+    first, n_rows = rows.start, rows.stop - rows.start
     # Memory that is zero from the start is not touched where nothing is written.
     make = np.empty if len(features) == width else np.zeros
     matrix = make((n_rows, width), dtype=dtype)
@@ -29,9 +30,9 @@ def dense_rows(
     def fill(start: int, stop: int) -> None:
         with np.errstate(over="ignore"):  # what is infinite then is refused with its row
             for j, feature in enumerate(features):
-                matrix[start:stop, j] = feature[start:stop]
+                matrix[start:stop, j] = feature[first + start : first + stop]
         for column in places:
-            own = column[start:stop]
+            own = column[first + start : first + stop]
             there = np.flatnonzero(own >= 0)
             matrix[start + there, own[there]] = 1.0
 
@@ -39,11 +40,12 @@ def dense_rows(
     return matrix
 
 
-def sparse_rows(features: list[Any], places: list[Any], n_rows: int, width: int, dtype: Any) -> Any:
+def sparse_rows(features: list[Any], places: list[Any], rows: slice, width: int, dtype: Any) -> Any:
     """Features of numbers, and ones at the places of categories, as rows without their zeros."""
     from scipy import sparse
 
-    columns = [*features, *places]
+    n_rows = rows.stop - rows.start
+    columns = [one[rows] for one in (*features, *places)]
     indptr = np.zeros(n_rows + 1, dtype=np.int64)
 
     def cells(j: int, start: int, stop: int) -> tuple[Any, Any]:

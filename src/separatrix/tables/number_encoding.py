@@ -206,16 +206,16 @@ class Number(Encoding):
 
     def _standardised(self, values: Any, gone: Any, table: Table) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):
-            z = values - self.mean
-            z /= self.scale
-            finite = np.isfinite(z).all()
-            if not finite:  # the difference alone may be out of range
-                _require_finite(values, self.name, table)
-                z = values / self.scale - self.mean / self.scale
+            # Features grow with values, so that those between finite ones are finite.
+            ends = np.array([values.min(), values.max()]) if len(values) else values
+            if np.isfinite((ends - self.mean) / self.scale).all():
+                return _Standardised(values, gone, self.mean, self.scale)
+            _require_finite(values, self.name, table)
+            # The difference alone may be out of range.
+            z = values / self.scale - self.mean / self.scale
         if gone is not None:
             z[gone] = 0.0
-        if not finite:
-            self._require_near(values, np.isfinite(z), table)
+        self._require_near(values, np.isfinite(z), table)
         return z
 
     def _require_near(self, values: Any, finite: np.ndarray, table: Table) -> None:
@@ -273,6 +273,26 @@ class Number(Encoding):
             raise damaged(
                 f"column {quote(self.name)} has the mean {self.mean} and the scale {self.scale}"
             )
+
+
+@dataclass(frozen=True, eq=False)
+class _Standardised:
+    """Values that are standardised where they are used, a few rows at a time."""
+
+    values: np.ndarray
+    gone: np.ndarray | None
+    mean: float
+    scale: float
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        z = self.values[rows] - self.mean
+        z /= self.scale
+        if self.gone is not None:
+            z[self.gone[rows]] = 0.0
+        return z
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self[:].astype(dtype, copy=False)
 
 
 def _require_finite(values: Any, name: str, table: Table) -> None:

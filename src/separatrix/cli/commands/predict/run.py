@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from separatrix.cli.output import Exit, Output, printable, write
 from separatrix.cli.reading import (
     blocks_like_training,
     decision_of,
-    encode,
+    encoded_blocks,
     engine_of,
     exceeds_memory,
     load_for_tables,
@@ -58,7 +59,10 @@ def run(out: Output, options: PredictOptions) -> Exit:
             # A labelled table is no surprise: the labels are what is predicted.
             target = stored.provenance.get("target")
             table = table.drop(target) if target in table.columns else table
-            parts = iter([answers.part(encode(out, stored, table), kept)])
+            parts = (
+                answers.part(X, {name: column[rows] for name, column in kept.items()})
+                for rows, X in encoded_blocks(out, stored, table)
+            )
         parts = _warned(out, parts)
         if not options.as_json:
             _write(out, options, answers, parts)
@@ -135,9 +139,9 @@ class _Answers:
     def csv(self) -> _Csv:
         return _Csv(raw=self.raw, mark="\t" if self.suffix == ".tsv" else ",")
 
-    def part(self, X: Any, kept: dict[str, Any] | None = None) -> _Part:
+    def part(self, X: Any, kept: Mapping[str, Any] = {}) -> _Part:
         """The answers for the rows of a matrix, beside columns that are kept."""
-        columns = {**(kept or {}), **_predictions(self, X)}
+        columns = {**kept, **_predictions(self, X)}
         predicted = columns["prediction"]
         beyond = np.empty(0, dtype=np.intp)
         if not hasattr(self.model, "classes_"):
@@ -329,8 +333,6 @@ class _Csv:
     def __init__(self, *, raw: bool, mark: str) -> None:
         self.raw, self.mark = raw, mark
         self.changed = 0
-        # Of few classes, so each is looked at once.
-        self._known: dict[str, str] = {}
 
     def line(self, cells: Iterable[str]) -> bytes:
         """A line of its own."""
@@ -342,15 +344,17 @@ class _Csv:
         writer = csv.writer(text, lineterminator="\n", delimiter=self.mark)
         # Python's floats, unlike numpy's, print as the shortest text that reads back the same.
         lists = [column.tolist() for column in columns.values()]
-        lists = [list(map(self._safe, cells)) if cells and isinstance(cells[0], str) else cells
+        lists = [self._safe(cells) if cells and isinstance(cells[0], str) else cells
                  for cells in lists]  # fmt: skip
         writer.writerows(zip(*lists, strict=True))
         return text.getvalue().encode("utf-8", "surrogatepass")
 
-    def _safe(self, cell: Any) -> Any:
-        if self.raw or not isinstance(cell, str):
-            return cell
-        if cell not in self._known:
-            self._known[cell] = _harmless(cell)
-        self.changed += self._known[cell] != cell
-        return self._known[cell]
+    def _safe(self, cells: list[Any]) -> list[Any]:
+        """The cells as they are written; each text that occurs is looked at once."""
+        if self.raw:
+            return cells
+        counts = Counter(cells)
+        safe = {cell: _harmless(cell) if isinstance(cell, str) else cell for cell in counts}
+        changed = {cell for cell, text in safe.items() if text != cell}
+        self.changed += sum(counts[cell] for cell in changed)
+        return [safe[cell] for cell in cells] if changed else cells
