@@ -149,7 +149,7 @@ for k, (ax, (i, j)) in enumerate(zip(axes.flat, pairs, strict=True)):
     heights = alphas.sum(axis=2) - (w**2).sum(axis=2) / 2
     ax.contour(grid, grid, heights, levels=14, linewidths=0.7, alpha=0.6)
     ax.add_patch(
-        plt.Rectangle((0, 0), side, side, fill=False, ec="C0", lw=1.5, ls="--")
+        plt.Rectangle((0, 0), side, side, fill=False, ec="C0", lw=1.5, ls="--", label="the box")
     )
     # Along the line the one grows and the other follows, by the signs of the labels.
     t = np.linspace(-1, 1, 201)
@@ -163,7 +163,7 @@ for k, (ax, (i, j)) in enumerate(zip(axes.flat, pairs, strict=True)):
     ax.set(xlabel=f"$\\alpha_{i + 1}$", ylabel=f"$\\alpha_{j + 1}$", aspect="equal")
     ax.set_title(f"step {k + 1}: D = {dual(path[k])} to {dual(path[k + 1])}")
 figure.legend(
-    *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3
+    *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4
 )
 plt.show()
 

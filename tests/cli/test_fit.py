@@ -544,3 +544,13 @@ def test_adult(run, real_data):
     assert ran.weights[1][:2] == ["capital_gain", "towards >50K"]
     assert ran.weights[1][2].startswith("+2.")
     assert run("verify", "income.separatrix", real_data / "adult.csv").code == 0
+
+
+def test_the_split_of_a_few_rows_names_the_option_that_fits_all(run, tmp_path):
+    table = tmp_path / "points.csv"
+    table.write_text("x1,x2,y\n-1,3,-1\n-1,-1,-1\n3,-1,1\n0,1.5,1\n")
+    given = ("fit", str(table), "--target", "y", "--model", "perceptron", "-o", "m.separatrix")
+    assert run(*given).lines["split"] == (
+        "3 to fit, 1 held out (stratified, seed 0); --test-size 0 fits all rows"
+    )
+    assert run(*given, "--test-size", "0").lines["split"] == "4 to fit, none held out"

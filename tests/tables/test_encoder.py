@@ -599,3 +599,24 @@ def test_only_a_free_and_near_column_is_suggested():
     assert "did you mean" not in str(caught.value)
     with pytest.raises(DataError, match=r"did you mean 'ages'\?"):
         encoder.transform(Table.from_columns({"race": ["a"], "ages": [1.0]}))
+
+
+def test_blocks_are_the_rows_of_the_matrix(monkeypatch):
+    rng = np.random.default_rng(0)
+    n = 1000
+    x = np.where(rng.random(n) < 0.1, np.nan, rng.normal(5.0, 3.0, n))
+    levels = rng.choice(np.array(["a", "b", "c"], dtype=object), n)
+    words = [" ".join(rng.choice(["good", "bad", "plain", "long", "short"], 4)) for _ in range(n)]
+    columns = {"x": x, "z": rng.normal(size=n), "c": levels}
+    monkeypatch.setattr("separatrix.tables.encoder._BLOCK", 1000)
+    for more, kinds in (({}, None), ({"t": words}, {"t": "text"})):
+        table = Table.from_columns({**columns, **more}, kinds=kinds)
+        encoder = Encoder(terms=["z:c"]).fit(table)
+        blocks = [*encoder.blocks(table)]
+        whole = dense(encoder.transform(table))
+        assert len(blocks) > 3 and blocks[-1][0].stop == n
+        for rows, X in blocks:
+            np.testing.assert_array_equal(dense(X), whole[rows])
+    missing = np.isnan(x)
+    values = np.where(missing, 0.0, (x - np.nanmean(x)) / np.nanstd(x))
+    np.testing.assert_allclose(whole[:, encoder.feature_names_.index("x")], values, atol=1e-12)

@@ -474,11 +474,18 @@ def how_folded(options: Any, *, quantity: bool) -> str:
     return f"{options.cv}, {kind}, seed {options.seed}; {together}"
 
 
+_FEW_ROWS = 12
+
+
 def describe_split(options: ModelOptions, fitted: int, held: int, how: str) -> str:
     """How many rows are fitted and how many held out, and by what."""
     if options.test is not None and held:
         return f"{fitted:,} to fit, {counted(held, 'row')} of {options.test} to measure on"
-    return f"{fitted:,} to fit, " + (f"{held:,} held out ({how})" if held else "none held out")
+    if not held:
+        return f"{fitted:,} to fit, none held out"
+    # A few points of one's own are meant to be fitted, all of them.
+    all_of_them = "; --test-size 0 fits all rows" if fitted + held < _FEW_ROWS else ""
+    return f"{fitted:,} to fit, {held:,} held out ({how}){all_of_them}"
 
 
 # ------------------------------------------------------------------------------- words of a fit
