@@ -58,7 +58,7 @@ def test_every_option_of_a_model_has_a_parameter_or_a_meaning_of_its_own(options
     }
     # The estimators have these under names and in units of their own.
     assert unpaired == {
-        *{("huber", "lam"), ("svm", "multiclass")},
+        *{("huber", "lam"), ("svm", "multiclass"), ("perceptron", "start")},
         *{("sgd", option) for option in ("C", "lam", "kappa")},
     }
     assert len(paired) > 50 and set(SCHEDULES) == set(options["schedule"].type.choices)

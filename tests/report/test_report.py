@@ -339,6 +339,8 @@ def test_quantities_have_a_report():
         assert low < held["r2"] < high
         drawn = {p["key"]: p["why"] for p in report.to_dict()["pictures"]}
         beside = {} if hasattr(model, "powers_") else {"partial-residuals": None}
+        # Of two features the plane, where the model is one.
+        beside |= {} if hasattr(model, "powers_") else {"curve": None}
         assert drawn == {"fitted": None, "residuals": None, **beside}
         worst = report.to_dict()["examples"]["wrong"][0]
         errors = np.abs(y[300:] - model.predict(few[300:]))

@@ -168,7 +168,7 @@ class BlockRows(SplitRows):
         return of_sample(stored, sample, target=None, figures=(), fingerprint=own)
 
     def _sample(self, stored: StoredModel) -> Table:
-        """Some rows of the table."""
+        """A sample of the rows of the table."""
         # The marks of missing values are those that the model file has.
         return sample_of(stored, replace(self.options, missing=None))
 

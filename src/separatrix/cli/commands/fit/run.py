@@ -67,7 +67,8 @@ def run(out: Output, options: FitOptions) -> Exit:
         code = Exit.DONE if model.certificate_.ok else Exit.ABOVE_TOL
         details = report_model(out, model, rows.encoder)
         plane = plane_record(model, rows.encoder.feature_names_)
-        if plane is not None:
+        # In standardised units only where it is what the steps are about.
+        if plane and (options.model == "perceptron" or not options.standardises):
             report_plane(out, plane, rows)
         passes = rows.describe_passes(model)
         if passes is not None:
