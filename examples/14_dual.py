@@ -149,7 +149,9 @@ for k, (ax, (i, j)) in enumerate(zip(axes.flat, pairs, strict=True)):
     heights = alphas.sum(axis=2) - (w**2).sum(axis=2) / 2
     ax.contour(grid, grid, heights, levels=14, linewidths=0.7, alpha=0.6)
     ax.add_patch(
-        plt.Rectangle((0, 0), side, side, fill=False, ec="C0", lw=1.5, ls="--", label="the box")
+        plt.Rectangle(
+            (0, 0), side, side, fill=False, ec="C0", lw=1.5, ls="--", label="the box"
+        )
     )
     # Along the line the one grows and the other follows, by the signs of the labels.
     t = np.linspace(-1, 1, 201)

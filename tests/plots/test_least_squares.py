@@ -270,3 +270,10 @@ def test_least_squares_picture() -> Figure:
     model = LinearRegression().fit(X, y)
     display = LeastSquaresDisplay.from_estimator(model, X, y, projection=True)
     return bare(display.figure_)
+
+
+def test_the_equation_in_the_title_has_the_name_of_the_column():
+    frame = pd.DataFrame({"h": [1.0, 2.0, 3.0, 4.0]})
+    t = [2.1, 3.9, 6.2, 7.7]
+    display = LeastSquaresDisplay.from_estimator(LinearRegression().fit(frame, t), frame, t)
+    assert "= 1.91 h + 0.2" in display.ax_.get_title("left") + display.ax_.get_title()

@@ -439,7 +439,10 @@ class LeastSquaresDisplay(Display):
         share = r2_text(self.r2)
         if self.several:
             return f"{share}\n{total}" if share else total
-        return rf"$\hat{{y}}$ = {_equation(*self.line)}" + f"{share and ',   '}{share}\n{total}"
+        return (
+            rf"$\hat{{y}}$ = {_equation(*self.line, self.x_label)}"
+            + f"{share and ',   '}{share}\n{total}"
+        )
 
     def _limits(self, ax: Axes, squared: bool) -> None:
         """Room for the points, the line, and the squares at about the final shape."""
@@ -547,9 +550,9 @@ def _sides(r: np.ndarray, slope: float) -> np.ndarray:
     return np.where(r * slope > 0.0, -1.0, 1.0)
 
 
-def _equation(slope: float, level: float) -> str:
+def _equation(slope: float, level: float, x: str) -> str:
     sign = "−" if level < 0 else "+"
-    return f"{number(slope)} x {sign} {number(abs(level))}"
+    return f"{number(slope)} {x} {sign} {number(abs(level))}"
 
 
 def _slopes_of(model: Any, n_features: int) -> tuple[np.ndarray, float]:
