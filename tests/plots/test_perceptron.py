@@ -66,6 +66,14 @@ def nine(four):
         return PerceptronDisplay.from_estimator(four, *FOUR)
 
 
+def test_rows_are_called_by_their_numbers(four):
+    display = PerceptronDisplay.from_estimator(four, *FOUR, updates=[1])
+    display.row_numbers = [21, 22, 23, 24]
+    assert "row 21 (" in display.title(1) and "row 24 (" in display.title(9)
+    display.plot_update(1)
+    assert {"21", "22", "23", "24"} <= {text.get_text() for text in display.ax_.texts}
+
+
 def test_published_run_to_the_digit(nine):
     display = nine
     assert len(display.updates) == len(display.axes_) == 9

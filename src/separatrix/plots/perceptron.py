@@ -120,6 +120,8 @@ class PerceptronDisplay(Run, Animated, Display):
         Whether the bound of the convergence theorem is about this run: a constant rate and rows
         of equal weight.
     rate : float, default=1.0
+    row_numbers : sequence of int, optional
+        The numbers of the rows in titles; by default their positions, from 0.
 
     Attributes
     ----------
@@ -272,12 +274,17 @@ class PerceptronDisplay(Run, Animated, Display):
 
     # --- the captions -----------------------------------------------------------------------
 
+    def _row(self, sample: int) -> int:
+        """The number of a row: its position, unless rows have numbers of their own."""
+        return sample if self.row_numbers is None else self.row_numbers[sample]
+
     def title(self, k: int) -> str:
         """Two lines on update ``k``, from 1: the row, and the weights or its score."""
         update = self._update(k)
         label = plain(self.classes[self.codes[update.sample]], 12)
         last = " (last)" if k == len(self.updates) else ""
-        first = f"update {k:,}{last}, pass {update.epoch:,}: row {update.sample:,} (class {label})"
+        row = f"row {self._row(update.sample):,} (class {label})"
+        first = f"update {k:,}{last}, pass {update.epoch:,}: {row}"
         if not self.in_plane:
             before, after = self._scores(update, np.array([update.sample])).ravel()
             return f"{first}\nits score: {number(float(before))} → {number(float(after))}"
@@ -452,7 +459,7 @@ class PerceptronDisplay(Run, Animated, Display):
         self._ring(ax, *self.points[update.sample], markeredgewidth=1.6)
         self._draw_arrows(ax, update)
         for i, point in enumerate(self.points if len(self.points) <= _NUMBERED else ()):
-            write_beside(ax, str(i), point, (9, 6), color=muted(), zorder=5)
+            write_beside(ax, str(self._row(i)), point, (9, 6), color=muted(), zorder=5)
 
     def _prepare_plane(self, ax: Axes) -> None:
         set_limits(ax, self.lower, self.upper)

@@ -53,6 +53,7 @@ class Run:
     finished: bool = True
     plain_rule: bool = True
     rate: float = 1.0
+    row_numbers: Sequence[int] | None = None
 
 
 def recorded(model: Any, X: Any, y: Any, part: Any) -> Run:

@@ -52,6 +52,8 @@ def _steps(rows: SplitRows, stored: StoredModel, path: str) -> str:
         counts = [len(trace.updates) for trace in model.trace_]
         part = model.classes_[int(np.argmax(counts))].item()
     display = PerceptronDisplay.from_estimator(model, *rows.given, updates=[1], part=part)
+    if rows.numbers is not None:
+        display.row_numbers = (rows.numbers + 1).tolist()
     display.save_gif(os.path.realpath(path))
     which = "" if part is None else f" of {quoted(part)} against the rest"
     return f"the {display.n_frames:,} corrections{which}"
