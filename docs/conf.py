@@ -37,6 +37,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
     "from_the_code",
+    "notebooks",
     "offline",
 ]
 
@@ -79,8 +80,7 @@ sphinx_gallery_conf: dict[str, Any] = {
     "reset_modules": (light_theme,),
     "remove_config_comments": True,
     "download_all_examples": False,
-    # A notebook would have exercises as raw text, and their solutions unfolded.
-    "notebook_extensions": set(),
+    "notebook_extensions": {".py"},
     "write_computation_times": False,
     "show_memory": False,
     "show_signature": False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import gc
 import inspect
@@ -11,12 +12,14 @@ import shlex
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import is_dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import separatrix.plots
+from course import EXAMPLES, text_of
 from grids import grid
 from separatrix.certificate import REMEDIES
 from separatrix.cli import main
@@ -25,6 +28,7 @@ from sources import sources
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+LESSONS = sorted(EXAMPLES.glob("[0-9][0-9]_*.py"))
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 PAGES = sorted(path for path in DOCS.glob("*.md") if ">>> " in path.read_text("utf-8"))
 MODULES = (
@@ -242,6 +246,41 @@ def extension(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     pytest.importorskip("sphinx")
     monkeypatch.syspath_prepend(str(DOCS / "_ext"))
     return import_module(name)
+
+
+def test_lessons_are_notebooks(monkeypatch: pytest.MonkeyPatch):
+    gallery = pytest.importorskip("sphinx_gallery.gen_gallery")
+    writer, parser = map(
+        import_module, ("sphinx_gallery.notebook", "sphinx_gallery.py_source_parser")
+    )
+    monkeypatch.setattr(writer, "rst2md", None)
+    extension("notebooks", monkeypatch).setup(None)
+    for path in LESSONS:
+        _, blocks = parser.split_code_and_text_blocks(path)
+        made = writer.jupyter_notebook(blocks, gallery.DEFAULT_GALLERY_CONF, path.parent)
+        if find_spec("nbformat"):
+            import_module("nbformat").validate(made)
+        texts, codes = (
+            ["".join(cell["source"]) for cell in made["cells"] if cell["cell_type"] == kind]
+            for kind in ("markdown", "code")
+        )
+        # The cells run as the page does: they are its statements, less its docstring.
+        source = path.read_text("utf-8")
+        page = ast.parse(source)
+        page.body = page.body[1:]
+        assert ast.dump(ast.parse("\n".join(codes))) == ast.dump(page), path.name
+        markdown, text = "\n".join(texts), text_of(source)
+        prose = re.sub(r"^ *```python\n.*?^ *```$", "", markdown, flags=re.M | re.S)
+        left = re.findall(r".*(?:::|:\w+:`|^ *\.\. |>`|`_\b|>>> |sphx_glr).*", prose, re.M)
+        assert not left, f"{path.name}: {left}"
+        folded = re.findall(r"^<details>\n<summary>(.*?)\n</details>$", markdown, re.M | re.S)
+        assert len(folded) == text.count(".. admonition:: Solution") > 0, path.name
+        assert markdown.count("> **Exercise**") == text.count(".. admonition:: Exercise")
+        statements = doctest.DocTestParser().get_examples
+        shown = [one.source for one in statements("\n".join(folded))]
+        assert shown == [one.source for one in statements(text)], path.name
+        for formula in re.findall(r":math:`([^`]+)`", text):
+            assert f"${' '.join(formula.split())}$" in prose, f"{path.name}: {formula}"
 
 
 @pytest.mark.parametrize(
