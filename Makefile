@@ -94,7 +94,13 @@ lint: $(DEV)
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
 
-bench: $(BENCH)
+# Peers whose requirements clash with the others' (an older NumPy).
+.venv-peers/.installed: Makefile
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --disable-pip-version-check "adelie>=1.1.52" scikit-learn
+	@touch $@
+
+bench: $(BENCH) .venv-peers/.installed
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 docs: $(DOCS)
@@ -116,6 +122,6 @@ oldest: pyproject.toml .ci/oldest.txt
 	$(call SUITE,NUMBA_CACHE_DIR=$(CURDIR)/.numba_cache/oldest .venv-oldest/bin/python)
 
 clean:
-	rm -rf $(VENV) .venv-oldest build dist docs/_build docs/auto_examples docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
+	rm -rf $(VENV) .venv-oldest .venv-peers build dist docs/_build docs/auto_examples docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
 	rm -rf src/*.egg-info
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,7 +32,12 @@ MODULES = {
     "oneDAL": "sklearnex",
     "skglm": "skglm",
     "celer": "celer",
+    "glum": "glum",
+    "skein": "skein_glm",
+    "adelie": "adelie",
 }
+# The interpreter of a second environment, for libraries whose requirements clash with the others'.
+ELSEWHERE = Path(__file__).resolve().parents[1] / ".venv-peers" / "bin" / "python"
 GROUPS = tuple(MODULES)
 PEERS = GROUPS[1:]
 
@@ -307,6 +315,89 @@ def _celer(row: Row, X, y) -> Fit:
     return fit
 
 
+# --- glum -----------------------------------------------------------------------------------------
+
+
+def _glum(row: Row, X, y, *, solver: str) -> Fit:
+    from glum import GeneralizedLinearRegressor
+
+    events = (y > 0).astype(np.float64)
+    columns = X.tocsc() if sp.issparse(X) else np.asfortranarray(X, dtype=np.float64)
+
+    def fit(tol: float) -> Fitted:
+        # Its objective is the mean loss plus alpha times the penalty.
+        model = GeneralizedLinearRegressor(
+            alpha=1.0 / (row.C * len(y)),
+            l1_ratio=row.l1_ratio,
+            fit_intercept=row.intercept,
+            family="binomial",
+            solver=solver,
+            gradient_tol=tol,
+            max_iter=MANY,
+        ).fit(columns, events)
+        return Fitted(np.ravel(model.coef_), float(model.intercept_), int(model.n_iter_))
+
+    return fit
+
+
+# --- skein ----------------------------------------------------------------------------------------
+
+
+def _skein(row: Row, X, y) -> Fit:
+    from skein_glm import LogisticElasticNetRegressor
+
+    events = (y > 0).astype(np.float64)
+    columns = X.tocsc() if sp.issparse(X) else X
+
+    def fit(tol: float) -> Fitted:
+        # Its objective is the mean loss plus lambda times the penalty.
+        model = LogisticElasticNetRegressor(
+            1.0 / (row.C * len(y)),
+            alpha=row.l1_ratio,
+            fit_intercept=row.intercept,
+            tol=tol,
+            outer_tol=tol,
+            max_iter=100_000,
+            max_outer=1_000,
+        ).fit(columns, events)
+        return Fitted(np.ravel(model.coef_), float(model.intercept_))
+
+    return fit
+
+
+# --- adelie ---------------------------------------------------------------------------------------
+
+
+def _adelie(row: Row, X, y) -> Fit:
+    import adelie
+
+    events = (y > 0).astype(np.float64)
+    if sp.issparse(X):
+        columns = adelie.matrix.sparse(X.tocsc(), n_threads=threads())
+    else:
+        columns = np.asfortranarray(X, dtype=np.float64)
+
+    def fit(tol: float) -> Fitted:
+        # Its objective is the mean loss plus lambda times the penalty.
+        state = adelie.grpnet(
+            columns,
+            adelie.glm.binomial(events, dtype=np.float64),
+            alpha=row.l1_ratio,
+            lmda_path=np.array([1.0 / (row.C * len(y))]),
+            intercept=row.intercept,
+            tol=tol,
+            irls_tol=tol,
+            irls_max_iters=100_000,
+            max_iters=MANY,
+            n_threads=threads(),
+            early_exit=False,
+            progress_bar=False,
+        )
+        return Fitted(np.ravel(state.betas[0].toarray()), float(state.intercepts[0]))
+
+    return fit
+
+
 def _skglm_svc(row: Row, tol: float):
     from skglm import LinearSVC
 
@@ -345,9 +436,26 @@ def _separatrix(row: Row, X, y, *, solver: str = "auto", time_limit: float | Non
     return fit
 
 
+@cache
+def interpreter(group: str) -> str | None:
+    """The interpreter that can import what a group of solvers needs; None where there is none.
+
+    It is this one, or else that of the second environment.
+    """
+    if importlib.util.find_spec(MODULES[group]) is not None:
+        return sys.executable
+    if ELSEWHERE.is_file():
+        find = (
+            f"import importlib.util as u; raise SystemExit(u.find_spec({MODULES[group]!r}) is None)"
+        )
+        if subprocess.run([ELSEWHERE, "-c", find], check=False).returncode == 0:
+            return str(ELSEWHERE)
+    return None
+
+
 def installed(group: str) -> bool:
-    """Whether what a group of solvers needs can be imported."""
-    return importlib.util.find_spec(MODULES[group]) is not None
+    """Whether what a group of solvers needs can be imported, here or in the second environment."""
+    return interpreter(group) is not None
 
 
 # --- the table ------------------------------------------------------------------------------------
@@ -549,5 +657,44 @@ SOLVERS: tuple[Solver, ...] = (
         intercept=(False,),
         l1_ratios=(1.0, 1.0),
         forms=("csr", "dense"),
+    ),
+    *(
+        Solver(
+            f"glum {solver}",
+            "glum",
+            decades(-1, -10),
+            partial(_glum, solver=solver),
+            ("log",),
+            l1_ratios=l1_ratios,
+            forms=("csr", "dense"),
+            max_features=most,
+            quick=False,
+        )
+        # The first forms the Hessian of all columns.
+        for solver, l1_ratios, most in (
+            ("irls-ls", (0.0, 0.0), 5000),
+            ("irls-cd", (0.01, 1.0), 5000),
+            ("lbfgs", (0.0, 0.0), np.inf),
+        )
+    ),
+    Solver(
+        "skein",
+        "skein",
+        decades(-1, -10),
+        _skein,
+        ("log",),
+        l1_ratios=(0.0, 1.0),
+        forms=("csr", "dense"),
+        quick=False,
+    ),
+    Solver(
+        "adelie",
+        "adelie",
+        decades(-2, -12),
+        _adelie,
+        ("log",),
+        l1_ratios=(0.0, 1.0),
+        forms=("csr", "dense"),
+        quick=False,
     ),
 )

@@ -11,6 +11,8 @@ import importlib.metadata
 import math
 import os
 import platform
+import statistics
+import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +20,7 @@ from pathlib import Path
 
 from benchmarks import kernel_machines, system
 from benchmarks.objectives import FORMULAS
-from benchmarks.peers import PEERS
+from benchmarks.peers import ELSEWHERE, GROUPS, PEERS
 from benchmarks.runner import TARGETS
 from benchmarks.statements import lines as statement_lines
 
@@ -31,6 +33,9 @@ LIBRARIES = (
     "snapml",
     "skglm",
     "celer",
+    "glum",
+    "skein-glm",
+    "adelie",
     "numpy",
     "scipy",
     "numba",
@@ -43,6 +48,19 @@ SLOWEST = {1e-3: 1.1, 1e-6: 1.5}  # on every row of linear classifiers
 OTHERS = 2.0  # on every kernel machine, and of the closed forms in the mean
 
 
+def _version(name: str) -> str | None:
+    """The version of an installed library, here or else in the second environment."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        pass
+    if not ELSEWHERE.is_file():
+        return None
+    ask = f"import importlib.metadata as m; print(m.version({name!r}))"
+    answer = subprocess.run([ELSEWHERE, "-c", ask], capture_output=True, text=True, check=False)
+    return answer.stdout.strip() or None
+
+
 def machine(threads: int) -> dict:
     """What the times depend on; nothing that names the machine."""
     model = platform.processor() or platform.machine()
@@ -53,12 +71,7 @@ def machine(threads: int) -> dict:
         )
     except (OSError, StopIteration):
         pass
-    versions = {}
-    for name in LIBRARIES:
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            versions[name] = None
+    versions = {name: _version(name) for name in LIBRARIES}
     return {
         "cores": os.cpu_count(),
         "threads": threads,
@@ -281,6 +294,43 @@ def table(lines: list[Line], title: str, mean: float) -> str:
     return f"{title}\n\n{layout(shown, left=(0, 3, 5, 7, 9))}"
 
 
+def answers(document: dict) -> list[list[str]]:
+    """The answer of every library on each row, with the gap that the best bound certifies.
+
+    It is that of the fastest setting which came within the tightest target, and where none did, the
+    best one. The gap is that between the answer's value and the largest lower bound of the row.
+    """
+    shown = [["workload", "library", "solver", "tol", "seconds", "certified gap", ""]]
+    for result in (r for w in document["workloads"] for r in w["results"] if "error" not in r):
+        optimum, size = result["optimum"], max(abs(result["optimum"]), 1e-300)
+        bound = optimum - result["optimum_relative_gap"] * size
+        for group in GROUPS:
+            settings: dict[tuple, list[dict]] = {}
+            for solver in (s for s in result["solvers"] if s["group"] == group):
+                for run in solver["runs"]:
+                    key = solver["solver"], solver["form"], run["setting"]
+                    settings.setdefault(key, []).append(run)
+            found = [
+                (
+                    statistics.median(run["seconds"] for run in runs),
+                    statistics.median_high(run["primal"] for run in runs),
+                    *key,
+                )
+                for key, runs in settings.items()
+            ]
+            near = [f for f in found if f[1] <= optimum + min(TARGETS) * size]
+            if found:
+                seconds, value, name, _, setting = (
+                    min(near) if near else min(found, key=lambda f: f[1])
+                )
+                gap = max(0.0, value - bound) / max(abs(value), 1e-300)
+                first = result["row"] if group == GROUPS[0] else ""
+                numbers = [f"{setting:g}", _seconds(seconds), f"{gap:.1e}"]
+                name = name.removeprefix(group).strip()
+                shown.append([first, group, name, *numbers, "" if near else "short of it"])
+    return shown
+
+
 @dataclass(frozen=True)
 class Goal:
     """Something that is asked for, and what was measured."""
@@ -360,6 +410,8 @@ def _notes(document: dict) -> list[str]:
         "none where either missed it ('> t': nobody got there, and one was given t seconds).",
         "short: SLOWER than the best peer, or below what is asked for in the mean (<).",
         "optimum: the best value found; certified where a lower bound is within 1e-8 of it.",
+        "certified gap: between a library's answer and the largest lower bound that is known for "
+        "the row, relative to the answer. Only separatrix returns a bound.",
     ]
     converted = [
         (s["prepare_seconds"], r["row"])
@@ -396,6 +448,9 @@ def text(document: dict) -> str:
     if others:
         title = "Seconds of kernel machines (to 1e-4) and of closed forms"
         parts.append(table(others, title, OTHERS))
+    if workloads:
+        title = f"The fastest answer of each library within {min(TARGETS):g}, or else its best"
+        parts.append(f"{title}\n\n{layout(answers(document), left=(0, 1, 2, 6))}")
     if workloads or others:
         parts.append(targets(document))
         parts.append("\n".join(_notes(document)))

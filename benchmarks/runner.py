@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +30,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from benchmarks.peers import GROUPS, Solver, own
+from benchmarks.peers import GROUPS, Solver, interpreter, own
 from benchmarks.worker import START_LIMIT, Stock, Stored, Worker, stocked
 from benchmarks.workloads import Row, Workload
 
@@ -121,7 +122,8 @@ class Pool:
         if worker is None or not worker.alive:
             while len(self._workers) >= self._room:  # the longest unused one goes
                 self._workers.pop(next(iter(self._workers))).close()
-            worker = Worker(self._folder, sweep.form, clock=self._clock)
+            python = interpreter(sweep.solver.group) or sys.executable
+            worker = Worker(self._folder, sweep.form, clock=self._clock, python=python)
         record = worker.run(sweep.solver, row, setting, limit * self.patience)
         if worker.alive:
             self._workers[key] = worker

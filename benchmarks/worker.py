@@ -8,14 +8,17 @@ worker reads its own private copy; a worker may go on to other data.
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import signal
+import socket
+import subprocess
+import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
@@ -181,16 +184,25 @@ def serve(connection, warm: bool, clock: str) -> None:
 class Worker:
     """The harness's end of one worker process.
 
-    ``folder`` and ``form`` say which data the next run is on.
+    ``folder`` and ``form`` say which data the next run is on, ``python`` which interpreter it is.
     """
 
-    def __init__(self, folder: Path, form: str, *, warm: bool = True, clock: str = "wall") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        form: str,
+        *,
+        warm: bool = True,
+        clock: str = "wall",
+        python: str = sys.executable,
+    ) -> None:
         self.folder, self.form = folder, form
-        context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=serve, args=(theirs, warm, clock), daemon=True)
-        self._process.start()
-        theirs.close()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            words = [python, "-m", "benchmarks.worker", str(theirs.fileno()), str(warm), clock]
+            root = Path(__file__).resolve().parents[1]
+            self._process = subprocess.Popen(words, cwd=root, pass_fds=[theirs.fileno()])
+        self._connection = Connection(ours.detach())
 
     def run(self, solver: Solver, row: Row, setting: float, limit: float) -> dict | None:
         """The record of one run; None where it took longer than ``limit`` and was killed.
@@ -208,16 +220,20 @@ class Worker:
                     return answer
             raise AssertionError("a worker sends one 'started' for each run")
         except (EOFError, BrokenPipeError, ConnectionResetError):
-            self._process.join(1.0)
-            code = self._process.exitcode
+            code = self._process.wait(1.0)
             self.close()
             return {"setting": setting, "error": f"the process ended (exit code {code})"}
 
     @property
     def alive(self) -> bool:
-        return self._process.is_alive()
+        return self._process.poll() is None
 
     def close(self) -> None:
         self._process.kill()
-        self._process.join()
+        self._process.wait()
         self._connection.close()
+
+
+if __name__ == "__main__":
+    descriptor, is_warm, timed = sys.argv[1:]
+    serve(Connection(int(descriptor)), is_warm == "True", timed)

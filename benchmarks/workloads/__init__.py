@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from benchmarks.workloads import adult, dense, digits, embeddings, images, reviews
+from benchmarks.workloads import adult, dense, digits, embeddings, images, reviews, topics
 from benchmarks.workloads.base import Data, Row, Workload
 
 __all__ = ["Data", "Row", "Workload", "load_workloads", "match"]
@@ -13,7 +13,7 @@ __all__ = ["Data", "Row", "Workload", "load_workloads", "match"]
 
 def load_workloads() -> list[Workload]:
     """Every workload, in the table's order. None of the data is read yet."""
-    others = (embeddings, adult, dense, images, digits)
+    others = (embeddings, adult, dense, images, topics, digits)
     return [reviews.WORKLOAD, reviews.PAIRS, *(module.WORKLOAD for module in others)]
 
 

@@ -64,6 +64,8 @@ WORKLOAD = Workload(
     (
         Row("adult", "log", 1.0),
         Row("adult", "log", 100.0),
+        Row("adult", "log", 1.0, l1_ratio=1.0),
+        Row("adult", "log", 100.0, l1_ratio=1.0, quick=False),
         *(
             Row("adult", loss, C, extra=True)
             for loss in ("hinge", "squared_hinge")

@@ -87,5 +87,7 @@ WORKLOAD = Workload(
     (
         Row("images", "multinomial", 0.01, quick=False),
         Row("images", "multinomial", 1.0, quick=False),
+        Row("images", "hinge", 1.0, one_vs_rest=True, quick=False),
+        Row("images", "squared_hinge", 1.0, one_vs_rest=True, quick=False),
     ),
 )

@@ -63,6 +63,10 @@ WORKLOAD = Workload(
             for loss in ("log", "hinge", "squared_hinge")
             for C in (1.0, 100.0)
         ),
+        *(Row("reviews", "log", C, l1_ratio=1.0, quick=C == 1.0) for C in (1.0, 10.0, 100.0)),
+        *(Row("reviews", "squared_hinge", C, l1_ratio=1.0, quick=False) for C in (1.0, 10.0)),
+        Row("reviews", "log", 30.0, l1_ratio=1.0, quick=False, extra=True),
+        Row("reviews", "squared_hinge", 100.0, l1_ratio=1.0, quick=False, extra=True),
         Row("reviews", "log", 1.0, intercept=True, extra=True),
         Row("reviews", "log", 100.0, intercept=True, quick=False, extra=True),
         Row("reviews", "squared_hinge", 1.0, intercept=True, quick=False, extra=True),
