@@ -478,7 +478,7 @@ def _sklearn_logistic(name: str, settings, **options) -> Solver:
 
 def own(
     solver: str = "auto",
-    settings: tuple[float, ...] = decades(-2, -9),
+    settings: tuple[float, ...] = decades(-1, -9),
     time_limit: float | None = None,
 ) -> Solver:
     """This library, by default or with one of its solvers by name."""

@@ -279,7 +279,7 @@ def test_columns_find_the_minimum_of_a_model(intercept: bool, sparse: bool, boun
     def model() -> ColumnModel:
         design = as_design(sp.csr_array(X) if sparse else X)
         where = (x, kinks, own, 0.0)
-        return ColumnModel(design.turned, np.arange(D), curvature, residual, *where)
+        return ColumnModel(design, np.arange(D), curvature, residual, *where)
 
     def away(m: ColumnModel) -> float:
         g = A.T @ residual + H @ (m.x - x) + own * m.x

@@ -12,6 +12,7 @@ not see.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -108,16 +109,6 @@ def _descend(
     return worst, total, count, made
 
 
-def _products(rows, chosen, v, out):
-    """The products of some rows with a matrix, each into its place."""
-    for m in range(len(chosen)):
-        j = chosen[m]
-        for q in range(row_length(rows, j)):
-            i, value = row_entry(rows, j, q)
-            for k in range(v.shape[1]):
-                out[j, k] += value * v[np.uint64(i), k]
-
-
 class ClassColumnModel(ColumnModel):
     """The model of several classes, and where its minimum is sought.
 
@@ -154,25 +145,20 @@ class ClassColumnModel(ColumnModel):
         own: np.ndarray,
         ridge: float,
     ) -> None:
-        self._design, self._upper, self._along = design, upper, bent
+        self._upper, self._along = upper, bent
         self._p = np.ascontiguousarray(probabilities)
         slopes = np.ascontiguousarray(residual)
-        super().__init__(design.turned, active, self._p, slopes, x, kinks, own, ridge)
+        super().__init__(design, active, self._p, slopes, x, kinks, own, ridge)
 
-    def _compile(self, columns: Design) -> None:
-        accessors = {"row_length": columns.row_length, "row_entry": columns.row_entry}
-        self._kernel = specialise(_descend, **accessors)
-        self._products = specialise(_products, **accessors)
+    def _compile(self, columns: Design) -> Callable[..., Any]:
+        return specialise(_descend, row_length=columns.row_length, row_entry=columns.row_entry)
 
-    def _diagonal(self, active: np.ndarray) -> np.ndarray:
-        out = np.empty_like(self.x)
-        weights = 2.0 * self._upper[:, None] * self._p * (1.0 - self._p)
-        out[: self._width] = self._design.column_squares(weights)
-        out[self._width :] = weights.sum(axis=0)
-        return out
+    def _bends(self) -> np.ndarray:
+        bends: np.ndarray = 2.0 * self._upper[:, None] * self._p * (1.0 - self._p)
+        return bends
 
     def _passes(self, *arguments: object) -> tuple[float, float, int, int]:
-        rows, u = self._columns.rows, self.u
+        rows, u = self._design.turned.rows, self.u
         found: tuple[float, float, int, int] = self._kernel(
             rows, self._upper, self._p, u, *arguments
         )
@@ -180,13 +166,3 @@ class ClassColumnModel(ColumnModel):
 
     def _bent(self, along: np.ndarray) -> np.ndarray:
         return self._along(along)
-
-    def _dot(self, w: np.ndarray) -> np.ndarray:
-        return self._design.dot(w)
-
-    def _t_dot(self, v: np.ndarray, chosen: np.ndarray, out: np.ndarray) -> None:
-        if 4 * self._design.column_counts[chosen].sum() < self._design.n_stored:
-            super()._t_dot(v, chosen, out)
-        else:
-            # All columns, by all threads.
-            out[: self._width] = self._design.t_dot(v)

@@ -343,6 +343,8 @@ class Tuning:
         For L1, and for an elastic net, whose dual point need not keep to thresholds: a step leaps
         once the last one made the objective fall by the first number times itself or less, and
         ends where slopes are off by the second number times the threshold.
+    proved : float
+        A leap ends where slopes are off by this part of the tolerance, if that is more.
     quadratic : float
         A leap ends no later than where slopes are off by this part of what they were.
     settled_classes : float
@@ -382,6 +384,7 @@ class Tuning:
     dense: float = DENSE_HESSIAN
     sharper: float = 0.25
     settled: tuple[tuple[float, float], tuple[float, float]] = ((1e-4, 1e-3), (1e-3, 5e-2))
+    proved: float = 0.1
     quadratic: float = 0.05
     settled_classes: float = 1e-2
     crowd: float = 0.05
@@ -642,7 +645,7 @@ class ProximalNewton(GapDescent):
         else:
             bends = np.maximum(bends, self.tuning.straight * np.abs(residual))
             model = ColumnModel(
-                problem.design.turned, active, bends, residual, state.theta, kinks, own, least,
+                problem.design, active, bends, residual, state.theta, kinks, own, least,
             )  # fmt: skip
         return model, slope, kinks, np.maximum(away, 0.0)
 
@@ -665,6 +668,8 @@ class ProximalNewton(GapDescent):
             share = max(share, self.tuning.settled_classes)
         settled = False
         if state.fall <= state.patience * share * abs(state.value):
+            # To prove a gap, slopes have to be no nearer to their thresholds than a part of it.
+            exactly = max(exactly, self.tuning.proved * self.tol)
             close = min(exactly * level, self.tuning.quadratic * float(away.max()))
             ahead = model.leap(close, check_interrupt)
             if model.crowd > 0.0:

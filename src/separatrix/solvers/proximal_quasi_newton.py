@@ -321,7 +321,7 @@ class ProximalQuasiNewton(GapDescent):
         rest = (penalty + lacking) / np.square(scale)
         start = state.theta * scale
         model = ColumnModel(
-            part.design.turned, np.arange(d), curvature, np.zeros(len(curvature)), start,
+            part.design, np.arange(d), curvature, np.zeros(len(curvature)), start,
             kinks.scaled(scale), rest, _RIDGE, state.gradient / scale - rest * start,
         )  # fmt: skip
         goal = self._goal(problem, state)
