@@ -462,12 +462,18 @@ def csr_turn(data, indices, indptr, ends, out, out_indices):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_column_squares(data, indices, indptr, weights, out, start, stop):
-    # sum_i weights_i x_ij^2; a repeated index counts as the square of its parts, which is
+    # sum_i weights_ik x_ij^2; a repeated index counts as the square of its parts, which is
     # good enough for the preconditioner, its only use.
+    width = weights.shape[1]
     for i in range(start, stop):
-        if weights[i] != 0.0:
-            for p in range(indptr[i], indptr[i + 1]):
-                out[indices[p]] += weights[i] * data[p] * data[p]
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            square = np.float64(data[p]) * data[p]
+            if width == 1:
+                out[j, 0] += square * weights[i, 0]
+                continue
+            for k in range(width):
+                out[j, k] += square * weights[i, k]
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)

@@ -726,9 +726,10 @@ class CSRDesign(Design):
         return float(np.sum(lengths * lengths))
 
     def column_squares(self, weights: np.ndarray) -> np.ndarray:
-        columns = weights.reshape(len(weights), -1).T
-        out = [self._reduce(row_access.csr_column_squares, w, (self.n_features,)) for w in columns]
-        return np.stack(out, axis=-1).reshape(self.n_features, *weights.shape[1:])
+        columns = weights.reshape(len(weights), -1)
+        shape = (self.n_features, columns.shape[1])
+        out = self._reduce(row_access.csr_column_squares, columns, shape)
+        return out.reshape(self.n_features, *weights.shape[1:])
 
     @property
     def repeats(self) -> bool:
