@@ -278,7 +278,7 @@ class _Values:
             block = block[used]
             np.minimum(low, block.min(axis=0, initial=np.inf), out=low)
             np.maximum(high, block.max(axis=0, initial=-np.inf), out=high)
-            for j in np.flatnonzero(count < most):
+            for j in np.flatnonzero(count < most).tolist():
                 _take_up(known, count, j, block[:, j])
         return cls(low, high, known, count, float(s.sum()))
 
@@ -552,6 +552,9 @@ class PolynomialBasis:
         """
         more = 0
         for j, (q, steps) in enumerate(self._steps):
+            steps = steps[: max((term[j] for term in values), default=0)]
+            if not steps:
+                continue
             places = q * len(steps)
             more += places
             out: dict[_Exponents, int] = {}
