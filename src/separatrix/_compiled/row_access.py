@@ -414,13 +414,6 @@ def csr_pick(data, indices, indptr, place, ends, out, out_indices, start, stop):
                 q += 1
 
 
-@njit(nogil=True, cache=True)
-def csr_count_columns(indices, stored, out):
-    """How many entries there are in each column."""
-    for p in range(stored):
-        out[np.uint64(indices[p])] += 1
-
-
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_column_squares(data, indices, indptr, weights, out, start, stop):
     # sum_i weights_i x_ij^2; a repeated index counts as the square of its parts, which is

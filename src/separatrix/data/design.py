@@ -758,6 +758,7 @@ class CSRDesign(Design):
         if _is_all(index, self.n_features):
             return self
         data, indices, indptr = self.rows
+        # SciPy's own selection writes beyond its arrays where there is more than ``indptr`` names.
         place = np.full(self.n_features, -1, dtype=np.int32)
         place[index] = np.arange(len(index))
         ends = np.zeros(self.n_samples + 1, dtype=np.int64)
@@ -777,9 +778,7 @@ class CSRDesign(Design):
 
     @functools.cached_property
     def column_counts(self) -> np.ndarray:
-        out = np.zeros(self.n_features, dtype=np.int64)
-        row_access.csr_count_columns(self.rows[1], self.n_stored, out)
-        return out
+        return np.bincount(self.rows[1][: self.n_stored], minlength=self.n_features)
 
     @functools.cached_property
     def turned(self) -> CSRDesign:
