@@ -293,9 +293,10 @@ class QuasiNewton(Descent):
 
     @with_one_blas_thread
     def kept(self, problem: Objective, state: QuasiNewtonState) -> _Kept | None:
-        """What is known of the loss, its Hessian updated by the steps since it was formed.
+        """The loss and its derivatives at the end of a fit.
 
-        The first of these is the way from the end of the fit before.
+        The Hessian is updated by the steps since it was formed, the first of which is the way from
+        the end of the fit before.
         """
         if state.hessian is None or not problem.penalty.coercive:
             return None
@@ -384,11 +385,10 @@ class QuasiNewton(Descent):
         resumed = self._resumed(problem, rng)
         if resumed is not None:
             return resumed
-        if rows >= problem.design.n_samples or theta.any():
-            # The factor comes with the first step.
-            return start()
-        part = problem.some(rows, rng)
+        # Of data in passes all rows may be such a part, which is then in memory.
+        part = problem if theta.any() else problem.some(rows, rng)
         if part is problem:
+            # The factor comes with the first step.
             return start()
         small = self.init(part, theta, rng)
         # Where a sample's optimum varies by as much as this, it is found.
