@@ -56,6 +56,8 @@ from separatrix.solvers import (
     screening,
 )
 from separatrix.solvers.driver import minimise
+from separatrix.solvers.protocol import Solver
+from separatrix.solvers.warm_starts import Continuation
 
 __all__ = ["ABLATIONS", "Ablation", "Found", "main", "measure", "text"]
 
@@ -200,6 +202,33 @@ def _solvers(
         return lambda: (_fit(problem, having), _fit(problem, lacking))
 
     return [Ablation(trick, row, sides(problem)) for row, problem in rows.items()]
+
+
+def _path(data: Callable[[], Any], solver: Solver) -> Fit:
+    """Twenty fits along values of C, each of which starts from those before."""
+
+    def fitted() -> bool:
+        X, y = data()
+        design, signs = as_design(X), np.where(y == np.max(y), 1.0, -1.0)
+        chain, ok = Continuation(), True
+        for C in np.geomspace(1e-2, 1e2, 20):
+            problem = MarginObjective(design, signs, LogLoss(), L2(), C=C)
+            own = chain.method(0, solver)
+            found = minimise(problem, own, tol=1e-4, seed=0, **chain.start(0, problem))
+            chain.add(0, problem, found, own)
+            ok = ok and found.certificate.ok
+        return ok
+
+    return fitted
+
+
+def _paths(
+    trick: str, having: Solver, lacking: Solver, **rows: Callable[[], Any]
+) -> list[Ablation]:
+    def sides(data: Callable[[], Any]) -> Callable[[], tuple[Fit, Fit]]:
+        return lambda: (_path(data, having), _path(data, lacking))
+
+    return [Ablation(trick, f"path of {name} log", sides(data)) for name, data in rows.items()]
 
 
 @contextlib.contextmanager
@@ -426,6 +455,13 @@ ABLATIONS: tuple[Ablation, ...] = (
         _constant(Screening(select_solver, screening.Tuning(crowded=-1.0))),
     ),
     *_solvers("Hessian of a sample", _SAMPLED, _constant(QuasiNewton()), _constant(Newton())),
+    *_paths(
+        "Hessian of the fit before",
+        QuasiNewton(),
+        QuasiNewton(quasi_newton.Tuning(most_kept=0)),
+        adult=lambda: _workload("adult"),
+        embeddings=lambda: _workload("embeddings"),
+    ),
     *_solvers(
         "Hessian's diagonal first",
         _rows(_wide, "4,000 x 2,000", ("log", 0.001), ("log", 0.1)),

@@ -12,8 +12,10 @@ from separatrix.kernels.objective import KernelObjective
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
-from separatrix.solvers import Decomposition, DualDescent
+from separatrix.objectives.softmax import SoftmaxObjective
+from separatrix.solvers import Decomposition, DualDescent, QuasiNewton
 from separatrix.solvers.driver import minimise
+from separatrix.solvers.quasi_newton import Tuning
 from separatrix.solvers.warm_starts import Continuation, mean_square
 
 STRENGTHS = np.geomspace(1e-3, 0.3, 12)
@@ -41,6 +43,34 @@ def steps(loss, *, followed: bool, tol: float = 1e-4) -> list[int]:
 @pytest.mark.parametrize("loss", [LogLoss(), Hinge(), SquaredHinge()], ids=repr)
 def test_a_path_takes_fewer_passes_than_its_fits_alone(loss) -> None:
     assert sum(steps(loss, followed=True)) < 0.95 * sum(steps(loss, followed=False))
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_hessian_serves_the_fits_that_follow(intercept: bool, classes: int) -> None:
+    X, y = data(3000, 12)
+    codes = np.argmax(X[:, :classes] + np.random.default_rng(1).gumbel(size=(3000, classes)), 1)
+    formed = []
+
+    class Counted(QuasiNewton):
+        def _with_factor(self, problem, state, rows):
+            formed.append(self.tuning.most_kept)
+            return super()._with_factor(problem, state, rows)
+
+    for most in (1000, 0):
+        solver, chain = Counted(Tuning(most_kept=most)), Continuation()
+        for C in np.geomspace(0.01, 100.0, 12):
+            options = {"C": C, "fit_intercept": intercept}
+            if classes == 2:
+                problem = MarginObjective(as_design(X), y, LogLoss(), **options)
+            else:
+                problem = SoftmaxObjective(as_design(X), codes, classes, **options)
+            own = chain.method(0, solver)
+            start = chain.start(0, problem)
+            solution = minimise(problem, own, tol=1e-6, seed=0, **start)
+            assert solution.certificate.ok
+            chain.add(0, problem, solution, own)
+    assert formed.count(1000) < 0.7 * formed.count(0)
 
 
 def test_the_first_fit_and_unpenalised_ones_have_no_start() -> None:

@@ -12,7 +12,7 @@ import functools
 import importlib
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
+from itertools import combinations_with_replacement, pairwise, starmap
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from numba.extending import get_cython_function_address
 
 from separatrix._compiled import pool
 
-__all__ = ["add_gram", "add_gram_by_columns", "add_products_by_rows", "cholesky"]
+__all__ = ["add_gram", "add_gram_by_columns", "cholesky"]
 
 # Ranges of columns that a Gram matrix is shared out by.
 _TILES = 6
@@ -84,7 +84,8 @@ def add_gram_by_columns(block: np.ndarray, out: np.ndarray) -> None:
     The ranges are the same for any number of threads, and so is every bit: unlike the threads of
     BLAS, which cut a product by their number.
     """
-    ranges = _column_ranges(len(out))
+    ends = [len(out) * k // _TILES for k in range(_TILES + 1)]
+    ranges = list(starmap(slice, pairwise(ends)))
 
     def add(one: slice, other: slice) -> None:
         if one is other:
@@ -92,29 +93,9 @@ def add_gram_by_columns(block: np.ndarray, out: np.ndarray) -> None:
         else:
             out[one, other] += block[:, one].T @ block[:, other]
 
-    _shared([partial(add, one, other) for k, one in enumerate(ranges) for other in ranges[k:]])
-
-
-def add_products_by_rows(block: np.ndarray, out: np.ndarray) -> None:
-    """``out += block block'``, with ranges of the rows shared by the threads as there."""
-    ranges = _column_ranges(len(out))
-
-    def add(one: slice, other: slice) -> None:
-        product = block[one] @ block[other].T
-        out[one, other] += product
-        if one is not other:
-            out[other, one] += product.T
-
-    _shared([partial(add, one, other) for k, one in enumerate(ranges) for other in ranges[k:]])
-
-
-def _column_ranges(p: int) -> list[slice]:
-    return [slice(a, b) for a, b in pairwise(p * k // _TILES for k in range(_TILES + 1))]
-
-
-def _shared(tasks: list[Callable[[], Any]]) -> None:
+    pairs = combinations_with_replacement(ranges, 2)
     with pool.one_blas_thread():
-        pool.run(tasks)
+        pool.run([partial(add, one, other) for one, other in pairs])
 
 
 def cholesky(matrix: np.ndarray) -> bool:

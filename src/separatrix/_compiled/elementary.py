@@ -48,22 +48,23 @@ def exp_negative(x):
     shifted = x * 1.4426950408889634 + 6755399441055744.0
     k = shifted - 6755399441055744.0
     r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10
-    p = 1.0 / 6227020800.0
-    p = p * r + 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
-    p = p * r + 1.0
-    p = p * r + 1.0
+    # The loop is one over constants, which the compiler writes out.
+    factorial = 6227020800.0
+    p = 1.0 / factorial
+    for k in range(13, 0, -1):
+        factorial /= k
+        p = p * r + 1.0 / factorial
     power = (np.float64(shifted).view(np.int64) + np.int64(1023)) << np.int64(52)
     return p * np.int64(power).view(np.float64)
+
+
+@njit(fastmath={"contract"}, nogil=True, error_model="numpy")
+def _odd_powers(q, last):
+    """``1 + q/3 + q^2/5 + ...`` to the term over ``last``: ``atanh(s) / s`` for ``q = s^2``."""
+    p = 1.0 / last
+    for k in range(last - 2, 0, -2):
+        p = p * q + 1.0 / k
+    return p
 
 
 @njit(fastmath={"contract"}, nogil=True, error_model="numpy")
@@ -71,25 +72,7 @@ def log1p_unit(x):
     """``log(1 + x)`` for ``0 <= x <= 1``, to two ulps: the series of ``2 atanh(x / (2 + x))``."""
     s = x / (2.0 + x)
     q = s * s
-    p = 1.0 / 35.0
-    p = p * q + 1.0 / 33.0
-    p = p * q + 1.0 / 31.0
-    p = p * q + 1.0 / 29.0
-    p = p * q + 1.0 / 27.0
-    p = p * q + 1.0 / 25.0
-    p = p * q + 1.0 / 23.0
-    p = p * q + 1.0 / 21.0
-    p = p * q + 1.0 / 19.0
-    p = p * q + 1.0 / 17.0
-    p = p * q + 1.0 / 15.0
-    p = p * q + 1.0 / 13.0
-    p = p * q + 1.0 / 11.0
-    p = p * q + 1.0 / 9.0
-    p = p * q + 1.0 / 7.0
-    p = p * q + 1.0 / 5.0
-    p = p * q + 1.0 / 3.0
-    p = p * q + 1.0
-    return 2.0 * s * p
+    return 2.0 * s * _odd_powers(q, 35)
 
 
 @njit(fastmath={"contract"}, nogil=True, error_model="numpy")
@@ -108,14 +91,5 @@ def log_normal(x):
     m = np.int64(bits - ((power - np.int64(1023)) << np.int64(52))).view(np.float64)
     s = (m - 1.0) / (m + 1.0)
     q = s * s
-    p = 1.0 / 19.0
-    p = p * q + 1.0 / 17.0
-    p = p * q + 1.0 / 15.0
-    p = p * q + 1.0 / 13.0
-    p = p * q + 1.0 / 11.0
-    p = p * q + 1.0 / 9.0
-    p = p * q + 1.0 / 7.0
-    p = p * q + 1.0 / 5.0
-    p = p * q + 1.0 / 3.0
-    p = p * q + 1.0
+    p = _odd_powers(q, 19)
     return k * 6.93147180369123816490e-01 + (2.0 * s * p + k * 1.90821492927058770002e-10)

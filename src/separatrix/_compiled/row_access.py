@@ -313,19 +313,6 @@ def turned_column_squares(x, a, out, start, stop):
         out[j] += total
 
 
-@njit(fastmath=FASTMATH, nogil=True, cache=True)
-def turned_row_squares(x, out, start, stop):
-    """As :func:`dense_row_squares`, of rows that are columns of ``x``."""
-    for first in range(start, stop, 1024):
-        last = min(first + 1024, stop)
-        sums = out[first:last]
-        sums[:] = 0.0
-        for j in range(x.shape[0]):
-            column = x[j, first:last]
-            for k in range(len(sums)):
-                sums[k] += np.float64(column[k]) * np.float64(column[k])
-
-
 # Rows and columns of a tile that is copied while it stays in the first-level cache.
 _TILE = 32
 
@@ -341,20 +328,6 @@ def turned_copy(x, first, out):
             for r in range(own.shape[0]):
                 for c in range(own.shape[1]):
                     own[r, c] = tile[c, r]
-
-
-@njit(nogil=True, cache=True)
-def turned_take(x, index, out):
-    """The rows of ``index``, that are columns of ``x``, into those of ``out``."""
-    for a in range(0, out.shape[0], _TILE):
-        b = min(a + _TILE, out.shape[0])
-        for j in range(0, x.shape[0], _TILE):
-            k = min(j + _TILE, x.shape[0])
-            tile, own, places = x[j:k], out[a:b, j:k], index[a:b]
-            for r in range(own.shape[0]):
-                place = places[r]
-                for c in range(own.shape[1]):
-                    own[r, c] = tile[c, place]
 
 
 # --- products with CSR ----------------------------------------------------------------------
@@ -439,25 +412,6 @@ def csr_pick(data, indices, indptr, place, ends, out, out_indices, start, stop):
                 out[q] = data[p]
                 out_indices[q] = j
                 q += 1
-
-
-@njit(nogil=True, cache=True)
-def csr_count_columns(indices, stored, out):
-    """How many entries there are in each column."""
-    for p in range(stored):
-        out[np.uint64(indices[p])] += 1
-
-
-@njit(nogil=True, cache=True)
-def csr_turn(data, indices, indptr, ends, out, out_indices):
-    """The entries by columns; ``ends`` says where each begins."""
-    for i in range(len(indptr) - 1):
-        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            j = np.uint64(indices[p])
-            q = np.uint64(ends[j])
-            ends[j] += 1
-            out[q] = data[p]
-            out_indices[q] = i
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)

@@ -66,7 +66,7 @@ from separatrix.data.validation import check_choice, check_number
 from separatrix.exceptions import MissingPackageError
 from separatrix.losses import LogLoss
 from separatrix.messages import Message, Setting
-from separatrix.messages.markup import facts_html, paragraphs_html, table_html
+from separatrix.messages.markup import facts_html, paragraphs_html, table_html, table_text
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
@@ -411,8 +411,7 @@ class Summary:
         # Estimates and tests, and below them intervals and ratios, where they do not fit beside, or
         # where names that are cut for them could not be told apart.
         parts = [self._laid_out(lines, room)]
-        taken = sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True))
-        cut = {_cut(name, max(12, room - taken)) for name in self.names}
+        cut = {_cut(name, max(12, room - _width(lines))) for name in self.names}
         if max(map(len, parts[0])) > room or len(cut) < len(set(self.names)):
             parts = [
                 self._laid_out([line[part] for line in lines], room)
@@ -421,15 +420,10 @@ class Summary:
         return [line for k, part in enumerate(parts) for line in [""] * (k > 0) + part]
 
     def _laid_out(self, lines: Sequence[Sequence[str]], room: int) -> list[str]:
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         # What the numbers leave is the names'.
-        width = max(12, room - sum(widths) - 2 * len(widths))
+        width = max(12, room - _width(lines))
         names = ["", *(_cut(name, width) for name in self.names)]
-        width = max(map(len, names))
-        return [
-            "  ".join([name.ljust(width), *map(str.rjust, cells, widths)])
-            for name, cells in zip(names, lines, strict=True)
-        ]
+        return table_text([(name, *cells) for name, cells in zip(names, lines, strict=True)])
 
     def _notes(self, width: int = _WIDTH) -> list[str]:
         distribution = (
@@ -451,6 +445,11 @@ class Summary:
 
 
 # --- text -----------------------------------------------------------------------------------
+
+
+def _width(lines: Sequence[Sequence[str]]) -> int:
+    """The letters that the columns of numbers take in a line."""
+    return sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True))
 
 
 def _plain(value: Any) -> Any:

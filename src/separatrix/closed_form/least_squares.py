@@ -34,7 +34,7 @@ import numpy as np
 import scipy.linalg
 
 from separatrix._compiled import pool
-from separatrix._compiled.blas import add_products_by_rows
+from separatrix._compiled.blas import add_gram_by_columns
 from separatrix._compiled.linear_algebra import Factor, lengths_of, solve_upper
 from separatrix._compiled.rounding import EPS
 from separatrix.certificate import ResidualCertificate
@@ -349,8 +349,8 @@ def _row_products(design: Design, mean: np.ndarray) -> np.ndarray:
         for start in range(0, d, size):
             part = slice(start, start + size)
             block = design.matrix[:, part] - mean[part]
-            add_products_by_rows(block, out)
-        return out
+            add_gram_by_columns(block.T, out)
+        return np.triu(out) + np.triu(out, 1).T
     size = max(1, _FACTOR_ENTRIES // d)
     for part, block in design.blocks(owned=True, size=size):
         mine = block - mean

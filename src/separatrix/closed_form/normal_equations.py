@@ -575,16 +575,14 @@ class NormalResidual:
 
         Those of weights that are pushed beyond their bounds are left out.
         """
-        of = self.equations
-        if of.problem.bounds is None:
-            return of.explained_shares(self.coef, self.intercept)
-        return of.explained_shares(self.coef, self.intercept, self._free)
+        return self.equations.explained_shares(self.coef, self.intercept, self._free)
 
     @property
-    def _free(self) -> np.ndarray:
-        """Which weights are between their bounds, or pushed there; (d, m)."""
+    def _free(self) -> np.ndarray | None:
+        """Which weights are between their bounds, or pushed there; (d, m), None where all are."""
         bounds, weights = self.equations.problem.bounds, self.coef.T
-        assert bounds is not None
+        if bounds is None:
+            return None
         between = (weights > bounds[0]) & (weights < bounds[1])
         free: np.ndarray = between | (self.inward() != 0.0)
         return free
@@ -741,8 +739,8 @@ class NormalResidual:
         of = self.equations
         d = of.design.n_features
         # A penalty holds up the columns of which the rows say nothing.
-        if of.problem.bounds is not None:
-            full = bool((np.count_nonzero(self._free & of.alive[:, None], axis=0) == rank).all())
+        if (free := self._free) is not None:
+            full = bool((np.count_nonzero(free & of.alive[:, None], axis=0) == rank).all())
         else:
             full = rank == int(np.count_nonzero(of.alive)) or (rank == d and of.ridge > 0.0)
         if full:

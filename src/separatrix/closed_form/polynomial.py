@@ -154,27 +154,6 @@ def _shared(top: Sequence[int], total: int, first: int) -> list[tuple[tuple[int,
 
 
 @njit(nogil=True, cache=True)
-def _distinct(x, weights, known, count):
-    """Collect the distinct values of each column, as many as ``known`` holds."""
-    most = known.shape[1]
-    for i in range(x.shape[0]):
-        if weights[i] == 0.0:
-            continue
-        for j in range(x.shape[1]):
-            if count[j] == most:
-                continue
-            value = x[i, j]
-            new = True
-            for k in range(count[j]):
-                if known[j, k] == value:
-                    new = False
-                    break
-            if new:
-                known[j, count[j]] = value
-                count[j] += 1
-
-
-@njit(nogil=True, cache=True)
 def _lengths(x, weights, centre, scale, recurrence, level, active, sums):
     """Sums of ``w q^2`` and ``w t q^2`` for the polynomial of the given level, not yet scaled."""
     for i in range(x.shape[0]):
@@ -296,18 +275,25 @@ class _Values:
         for rows, block in design.blocks(owned=True):
             if weights is not None:
                 used = s[rows] > 0.0
-            np.minimum(low, block[used].min(axis=0, initial=np.inf), out=low)
-            np.maximum(high, block[used].max(axis=0, initial=-np.inf), out=high)
-            _distinct(block, s[rows], known, count)
+            block = block[used]
+            np.minimum(low, block.min(axis=0, initial=np.inf), out=low)
+            np.maximum(high, block.max(axis=0, initial=-np.inf), out=high)
+            for j in np.flatnonzero(count < most).tolist():
+                _take_up(known, count, j, block[:, j])
         return cls(low, high, known, count, float(s.sum()))
 
     def merge(self, other: _Values) -> _Values:
         known, count = self.known.copy(), self.count.copy()
-        for j, own in enumerate(known):
-            both = np.union1d(own[: count[j]], other.known[j, : other.count[j]])[: len(own)]
-            own[: len(both)], count[j] = both, len(both)
+        for j in range(len(known)):
+            _take_up(known, count, j, other.known[j, : other.count[j]])
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         return _Values(low, high, known, count, self.total + other.total)
+
+
+def _take_up(known: np.ndarray, count: np.ndarray, j: int, values: np.ndarray) -> None:
+    """Add the values of a column to those that are known of it, as many as there is space for."""
+    both = np.union1d(known[j, : count[j]], values)[: known.shape[1]]
+    known[j, : len(both)], count[j] = both, len(both)
 
 
 @dataclass(frozen=True, eq=False)
@@ -528,35 +514,6 @@ class PolynomialBasis:
         return out
 
     @cached_property
-    def _single(self) -> list[list[list[int]]]:
-        """The polynomials of each column: coefficients of its powers, the lowest first.
-
-        Those of degree k are whole numbers over ``2^(k q)``.
-        """
-        out = []
-        for _, steps in self._steps:
-            before, here = [0], [1]
-            polynomials = [here]
-            for u, v, w in steps:
-                before, here = here, _next(here, before, u, v, w)
-                polynomials.append(here)
-            out.append(polynomials)
-        return out
-
-    def _expanded(self, term: _Exponents) -> Iterator[tuple[int, int, int]]:
-        """A term as a sum of plain powers: their places, and coefficients over a power of two."""
-        own = [(j, power) for j, power in enumerate(term) if power]
-        places = sum(power * self._steps[j][0] for j, power in own)
-        plain = list(term)
-        for exponents in itertools.product(*(range(power + 1) for _, power in own)):
-            value = 1
-            for (j, power), exponent in zip(own, exponents, strict=True):
-                value *= self._single[j][power][exponent]
-                plain[j] = exponent
-            if value:
-                yield self._place[tuple(plain)], value, places
-
-    @cached_property
     def _place(self) -> dict[_Exponents, int]:
         """Where the coefficient of each term stands, that of the constant first."""
         terms = [(0,) * len(self.top), *map(tuple, self.powers.tolist())]
@@ -595,6 +552,9 @@ class PolynomialBasis:
         """
         more = 0
         for j, (q, steps) in enumerate(self._steps):
+            steps = steps[: max((term[j] for term in values), default=0)]
+            if not steps:
+                continue
             places = q * len(steps)
             more += places
             out: dict[_Exponents, int] = {}
@@ -620,8 +580,9 @@ class PolynomialBasis:
         """
         out = np.zeros((1 + self.n_terms, 1 + self.n_terms))
         for term, k in self._place.items():
-            for plain, value, places in self._expanded(term):
-                out[plain, k] = _ratio(value, places)
+            plain, places = self._expand({term: 1})
+            for powers, value in plain.items():
+                out[self._place[powers], k] = _ratio(value, places)
         return out[1:, 1:], out[0, 1:]
 
     def off_powers(
@@ -633,10 +594,11 @@ class PolynomialBasis:
         """
         sums, sizes = ([Fraction(0)] * len(plain) for _ in range(2))
         for term, c in zip(self._place, [intercept, *coef], strict=True):
-            for k, value, places in self._expanded(term):
+            powers, places = self._expand({term: 1})
+            for power, value in powers.items():
                 own = Fraction(c) * Fraction(value, 1 << places)
-                sums[k] += own
-                sizes[k] += abs(own)
+                sums[self._place[power]] += own
+                sizes[self._place[power]] += abs(own)
         return [
             float(min(abs(Fraction(v) - whole) / (size or 1), Fraction(1)))
             if math.isfinite(v)

@@ -320,14 +320,6 @@ class Design(ABC):
         return [slice(a, min(a + size, stop)) for a in range(start, stop, size)]
 
 
-def _trusted(arrays: tuple[np.ndarray, ...], shape: tuple[int, int]) -> sp.csr_matrix:
-    """A CSR matrix of arrays that were made here, without another look at them."""
-    out = sp.csr_matrix(shape, dtype=arrays[0].dtype)
-    out.data, out.indices, out.indptr = arrays
-    out.has_canonical_format = True
-    return out
-
-
 def _is_all(index: np.ndarray, n: int) -> bool:
     """Whether an index without repetitions names everything in order."""
     return len(index) == n and bool(np.all(index == np.arange(n)))
@@ -589,9 +581,6 @@ class DenseDesign(Design):
             if self.by_rows:
                 row_access.dense_row_squares(self._x, out, start, stop)
                 return
-            if self._by_columns:
-                row_access.turned_row_squares(self._x.T, out, start, stop)
-                return
             for part, block in self.blocks(start, stop):
                 np.einsum("ij,ij->i", block, block, out=out[part])
 
@@ -601,12 +590,7 @@ class DenseDesign(Design):
 
     def take(self, index: np.ndarray) -> DenseDesign:
         # By rows whatever the order here: products with them then take the same way.
-        x = self._nearest
-        if x is self._x and self._by_columns and self.n_stored > _FEW and index.dtype == np.int64:
-            out = np.empty((len(index), self.n_features), dtype=x.dtype)
-            row_access.turned_take(x.T, index, out)
-            return DenseDesign(out, self.tuning)
-        return DenseDesign(np.ascontiguousarray(x[index]), self.tuning)
+        return DenseDesign(np.ascontiguousarray(self._nearest[index]), self.tuning)
 
     def columns(self, index: np.ndarray) -> DenseDesign:
         if _is_all(index, self.n_features):
@@ -775,6 +759,7 @@ class CSRDesign(Design):
         if _is_all(index, self.n_features):
             return self
         data, indices, indptr = self.rows
+        # SciPy's own selection writes beyond its arrays where there is more than ``indptr`` names.
         place = np.full(self.n_features, -1, dtype=np.int32)
         place[index] = np.arange(len(index))
         ends = np.zeros(self.n_samples + 1, dtype=np.int64)
@@ -794,18 +779,12 @@ class CSRDesign(Design):
 
     @functools.cached_property
     def column_counts(self) -> np.ndarray:
-        out = np.zeros(self.n_features, dtype=np.int64)
-        row_access.csr_count_columns(self.rows[1], self.n_stored, out)
-        return out
+        return np.bincount(self.rows[1][: self.n_stored], minlength=self.n_features)
 
     @functools.cached_property
     def turned(self) -> CSRDesign:
-        whole = self.merged()
-        ends = np.concatenate([[0], np.cumsum(whole.column_counts)])
-        kind = np.int32 if self.n_samples < 2**31 else np.int64
-        part = np.empty(int(ends[-1]), dtype=self._x.dtype), np.empty(int(ends[-1]), dtype=kind)
-        row_access.csr_turn(*whole.rows, ends[:-1].copy(), *part)
-        turned = _trusted((*part, ends), (self.n_features, self.n_samples))
+        turned = self.merged()._x.tocsc().T
+        turned.has_canonical_format = True
         return CSRDesign(turned, self.tuning)
 
     def blocks(

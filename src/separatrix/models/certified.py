@@ -302,11 +302,15 @@ class Certified(Parameters, metaclass=ABCMeta):
                 problem.charge_share = ROUNDING_SHARE
                 own.update(fit.chain.start(done, problem))
             deadline = shared_deadline(fit.deadline, len(problems) - done)
-            solution = self._minimised(problem, fit.seed + done, part, own, deadline, fit.record)
+            solver = self._solver(problem)
+            if fit.chain is not None:
+                solver = fit.chain.method(done, solver)
+            at = own, deadline, fit.record, solver
+            solution = self._minimised(problem, fit.seed + done, part, *at)
             ended = ended or solution.interrupted or solution.certificate.status == "callback"
             solutions.append(solution)
             if fit.chain is not None:
-                fit.chain.add(done, problem, solution)
+                fit.chain.add(done, problem, solution, solver)
         return solutions
 
     def _minimised(
@@ -317,14 +321,16 @@ class Certified(Parameters, metaclass=ABCMeta):
         limits: dict[str, Any],
         deadline: float = math.inf,
         record: bool | None = None,
+        solver: Solver | None = None,
     ) -> Solution:
         """The solution of one problem.
 
-        ``deadline``: on the clock of :func:`time.perf_counter`.
+        ``deadline``: on the clock of :func:`time.perf_counter`; ``solver``: by default the one
+        that suits the problem.
         """
         return minimise(
             problem,
-            self._solver(problem),
+            solver or self._solver(problem),
             seed=seed,
             single=self._follows_dtype and problem.design.matrix.dtype == np.float32,
             record=self.record if record is None else record,

@@ -89,6 +89,14 @@ class Solver(ABC):
 
     # --- what a method may know besides ---------------------------------------------------------
 
+    def kept(self, problem: Any, state: Any) -> Any:
+        """What the end of a fit knows that one at another ``C`` can use; None for nothing."""
+        return None
+
+    def continued(self, kept: Any) -> Solver:
+        """The method for a fit at another ``C``, with what :meth:`kept` has of the one before."""
+        return self
+
     def aimed(self, tol: float) -> Solver:
         """The method for a tolerance, where it decides by how far there is to go."""
         return self

@@ -26,12 +26,18 @@ promises a step to gain, and the bound needs the Hessian of all rows.  That is f
 the steps come to their end: it says what is left, whether the loss falls for ever along what would
 be the next step, and the bound has it from there.  It is formed before, too, where the passes so
 far have cost as much as it does.
+
+Along a path of strengths the loss at the end of one fit is known with its gradient, and so is that
+gradient at every other ``C``: the next fit begins with a step of Newton's method from there, by the
+Hessian of the fit before.  That is brought up to date by the steps since it was formed, and by the
+way that the path has gone.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -69,6 +75,10 @@ class QuasiNewtonState(Point):
     """Where the method stands."""
 
     factor: Factor | _Iterated | _Diagonal | None = None
+    # What is factorised, where it is small enough to be kept for a fit at another strength.
+    hessian: np.ndarray | None = None
+    # The sum of the curvatures of the rows there, at ``C = 1``.
+    curvature: float = 0.0
     # Rows behind the factor.
     rows: int = 0
     rng: Any = None
@@ -80,6 +90,40 @@ class QuasiNewtonState(Point):
     exact: bool = False
     tangents: np.ndarray | None = None
     slack: float = np.inf
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What the end of a fit says of one at another ``C``: all of it is of the loss at ``C = 1``.
+
+    ``curvature`` is the sum of the curvatures of the rows, and ``rows`` are those behind the
+    Hessian.
+    """
+
+    theta: np.ndarray
+    loss: float
+    gradient: np.ndarray
+    hessian: np.ndarray
+    curvature: float
+    rows: int
+
+    def matrix(self, problem: Objective) -> np.ndarray:
+        """The Hessian of the problem, penalty included."""
+        out = problem.C * self.hessian
+        out.flat[:: len(out) + 1] += _penalty(problem)
+        return out
+
+
+def _penalty(problem: Objective) -> np.ndarray:
+    return np.broadcast_to(problem._penalty_curvature(), problem.shape).ravel()
+
+
+def _update(hessian: np.ndarray, s: np.ndarray, y: np.ndarray) -> None:
+    """Make ``hessian s = y`` (Broyden, Fletcher, Goldfarb and Shanno, 1970)."""
+    moved, product = hessian @ s, inner(s, y)
+    if product > 1e-12 * norm(s) * norm(y) and inner(s, moved) > 0.0:
+        hessian += np.outer(y / product, y)
+        hessian -= np.outer(moved / inner(s, moved), moved)
 
 
 @dataclass(frozen=True)
@@ -206,6 +250,8 @@ class Tuning:
         so many passes.
     gone : float
         A curvature below this part of the usual one is as good as none.
+    most_kept : int
+        A Hessian of so many parameters at most is kept for a fit at another strength: 8 MB.
     """
 
     rows: int = 12
@@ -223,6 +269,7 @@ class Tuning:
     sure: float = 0.3
     fewest: float = 2.0
     gone: float = 0.3
+    most_kept: int = 1000
 
 
 class QuasiNewton(Descent):
@@ -238,8 +285,58 @@ class QuasiNewton(Descent):
 
     name = "quasi-newton"
 
+    # What is known of a fit at another strength.
+    _kept: _Kept | None = None
+
     def __init__(self, tuning: Tuning = Tuning()) -> None:
         self.tuning = tuning
+
+    @with_one_blas_thread
+    def kept(self, problem: Objective, state: QuasiNewtonState) -> _Kept | None:
+        """The loss and its derivatives at the end of a fit.
+
+        The Hessian is updated by the steps since it was formed, the first of which is the way from
+        the end of the fit before.
+        """
+        if state.hessian is None or not problem.penalty.coercive:
+            return None
+        C, penalty = problem.C, _penalty(problem)
+        curvature = float(problem.curvature(state.scores).sum()) / C
+        if not (curvature > 0.0 and state.curvature > 0.0):
+            return None
+        hessian = state.hessian / C
+        hessian.flat[:: len(hessian) + 1] -= penalty / C
+        # Where margins have grown, all curvatures have become less.
+        hessian *= curvature / state.curvature
+        theta = state.theta.ravel()
+        gradient = (state.gradient.ravel() - penalty * theta) / C
+        before = self._kept
+        if before is not None:
+            _update(hessian, theta - before.theta, gradient - before.gradient)
+        for s, y, _ in state.pairs:
+            _update(hessian, s.ravel(), (y.ravel() - penalty * s.ravel()) / C)
+        loss = float(state.evaluation.loss) / C
+        return _Kept(theta, loss, gradient, hessian, curvature, state.rows)
+
+    def continued(self, kept: _Kept) -> Self:
+        twin = copy(self)
+        twin._kept = kept
+        return twin
+
+    def _resumed(self, problem: Objective, rng: Any) -> QuasiNewtonState | None:
+        """A step of Newton's method from the end of the fit before, whose gradient is known."""
+        kept = self._kept
+        if kept is None or len(kept.theta) != math.prod(problem.shape):
+            return None
+        hessian = kept.matrix(problem)
+        factor = factorise(hessian)
+        gradient = problem.C * kept.gradient + _penalty(problem) * kept.theta
+        theta = (kept.theta - factor.solve(gradient)).reshape(problem.shape)
+        state = QuasiNewtonState.at(problem, theta, rng=rng, factor=factor, rows=kept.rows)
+        there = problem.penalty_value(kept.theta.reshape(problem.shape))
+        if not state.value <= problem.C * kept.loss + there:
+            return None
+        return replace(state, hessian=hessian, curvature=kept.curvature)
 
     def requires(self, problem: Objective) -> None:
         require_smooth(problem, "The quasi-Newton method")
@@ -284,9 +381,13 @@ class QuasiNewton(Descent):
         residual: np.ndarray | None = None,
     ) -> QuasiNewtonState:
         rows = self._sample_size(problem)
-        part = problem.some(rows, rng)
         start = partial(QuasiNewtonState.at, problem, theta, rng=rng)
-        if part is problem or theta.any():
+        resumed = self._resumed(problem, rng)
+        if resumed is not None:
+            return resumed
+        # Of data in passes all rows may be such a part, which is then in memory.
+        part = problem if theta.any() else problem.some(rows, rng)
+        if part is problem:
             # The factor comes with the first step.
             return start()
         small = self.init(part, theta, rng)
@@ -351,14 +452,20 @@ class QuasiNewton(Descent):
         scores = state.scores if part is problem else part.linear(state.theta)
         curvature = part.curvature(scores)
         factor: Factor | _Iterated
+        hessian = None
         if int(np.prod(part.shape)) <= DENSE_HESSIAN:
-            factor = factorise(part.hessian(curvature))
+            hessian = part.hessian(curvature)
+            factor = factorise(hessian)
+            hessian = hessian if len(hessian) <= self.tuning.most_kept else None
         else:
             exact = None
             if part is not problem:
                 exact = problem.hessian_diagonal(problem.curvature(state.scores))
             factor = _Iterated.of(part, curvature, exact)
-        return replace(state, factor=factor, rows=n if part is problem else rows, pairs=(), slow=0)
+        rows = n if part is problem else rows
+        total = float(curvature.sum()) / problem.C
+        state = replace(state, factor=factor, rows=rows, pairs=(), slow=0)
+        return replace(state, hessian=hessian, curvature=total)
 
     @staticmethod
     def _direction(state: QuasiNewtonState) -> np.ndarray:

@@ -26,6 +26,7 @@ from separatrix.data.design import Design
 from separatrix.objectives.base import LinearProblem, Objective
 from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.solvers.driver import Solution
+from separatrix.solvers.protocol import Solver
 
 __all__ = ["ROUNDING_SHARE", "Continuation", "mean_square", "mean_square_of"]
 
@@ -41,6 +42,8 @@ class _Point:
     C: float
     theta: np.ndarray
     alpha: np.ndarray | None
+    # The name of the method, and what it has kept for the next fit.
+    kept: tuple[str, Any] | None
 
 
 class Continuation:
@@ -86,7 +89,16 @@ class Continuation:
             return {"theta": problem.join(-residual, theta[-1]), "residual": residual}
         return {"theta": theta, "residual": residual}
 
-    def add(self, part: int, problem: LinearProblem, solution: Solution) -> None:
+    def method(self, part: int, solver: Solver) -> Solver:
+        """The method of the next fit, with what the one before it has kept of the same method."""
+        last = self._points[part][0].kept if part in self._points else None
+        if last is None or last[1] is None or last[0] != solver.name:
+            return solver
+        return solver.continued(last[1])
+
+    def add(
+        self, part: int, problem: LinearProblem, solution: Solution, solver: Solver | None = None
+    ) -> None:
         """Take in the fit that followed; those of equal strength replace one another."""
         if not _followed(problem) or not np.all(np.isfinite(solution.theta)):
             self._points.pop(part, None)
@@ -94,7 +106,8 @@ class Continuation:
         alpha = None
         if isinstance(problem, PointwiseObjective) and solution.residual is not None:
             alpha = problem.multipliers(solution.residual).astype(np.float32)
-        point = _Point(problem.C, solution.theta, alpha)
+        kept = None if solver is None else (solver.name, solver.kept(problem, solution.state))
+        point = _Point(problem.C, solution.theta, alpha, kept)
         earlier = self._points.get(part)
         before = None if earlier is None else earlier[0]
         if before is not None and before.C == point.C:
