@@ -58,6 +58,27 @@ def test_every_working_set_reaches_the_optimum(name: str, C: float, working_set:
     assert certificate.primal == pytest.approx(float(best.upper[0]), rel=2 * tol)
 
 
+def test_a_check_right_after_the_gradient_was_computed_anew_takes_no_product(monkeypatch) -> None:
+    problem = problem_of("rbf", 10.0)
+    solver = Decomposition(8)
+    state = solver.init(problem, problem.zero(), np.random.default_rng(0))
+    for _ in range(20):
+        state = solver.step(problem, state, lambda: None)
+    # What the roundings of many steps leave in the sum.
+    state.c[np.flatnonzero((state.c > state.low) & (state.c < state.high))[0]] *= 1.0 + 1e-13
+    assert state.c.sum() != 0.0
+    products = []
+    product = Gram.product
+    monkeypatch.setattr(Gram, "product", lambda *args: products.append(1) or product(*args))
+    solver._refresh(problem, state)
+    assert len(products) == 1
+    candidate = solver.candidate(problem, state)
+    assert len(products) == 1
+    exact = kernel_matrix("rbf", data()[0], gamma=0.5) @ problem.weights_of(candidate.theta)
+    b = problem.intercept_of(candidate.theta)
+    np.testing.assert_allclose(candidate.scores, exact + b, atol=1e-12)
+
+
 @pytest.mark.parametrize("C", [0.1, 10.0])
 @pytest.mark.parametrize("name", [*KERNELS])
 def test_every_step_stays_feasible_and_improves_the_dual(name: str, C: float) -> None:

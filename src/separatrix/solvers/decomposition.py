@@ -402,6 +402,8 @@ class Decomposition(Solver):
             if state.lost >= _PATIENCE:
                 # Nor does it in float64.
                 state.still = True
+        # Balanced as a check would, which then needs no product of its own if nothing moves before.
+        state.dual.balance(state.c)
         state.gradient = gram.dot(state.c) + state.linear
         state.drift, state.refreshed = 0.0, state.steps
         self._survey(problem, state)
