@@ -408,7 +408,13 @@ _KINKED = {
 }
 _CLASSES = {
     **_rows(_images, "2,500 images", ("multinomial", 0.1), penalty=L1()),
-    **_rows(_words, "4,000 reviews, 5 classes", ("multinomial", 1.0), penalty=L1()),
+    **_rows(
+        _words,
+        "4,000 reviews, 5 classes",
+        ("multinomial", 1.0),
+        ("multinomial", 10.0),
+        penalty=L1(),
+    ),
 }
 _LASSO = {"2,000 x 100": (2000, 100, 0.05), "500 x 2,000": (500, 2000, 0.01)}
 _PASSES = {"categories in passes log C=1": _in_passes(_clicks, "log", 1.0, 25_000)}

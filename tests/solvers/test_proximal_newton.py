@@ -430,7 +430,7 @@ def test_multinomial(penalty, intercept: bool) -> None:
 
 def tall(loss=None) -> MarginObjective:
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((20_000, 3))
+    X = rng.standard_normal((50_000, 3))
     y = np.where(X[:, 0] - X[:, 1] + rng.logistic(size=len(X)) > 1.0, 1.0, -1.0)
     return MarginObjective(as_design(X), y, loss or LogLoss(), ElasticNet(0.5))
 

@@ -367,7 +367,7 @@ class Tuning:
     """
 
     rows: int = 12
-    tall: float = 20_000
+    tall: float = 50_000
     steps: int = 60
     varies: float = 0.05
     near: float = 0.05
