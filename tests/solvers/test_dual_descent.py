@@ -9,9 +9,8 @@ import scipy.sparse as sp
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredError, SquaredHinge
 from separatrix.objectives.margin import MarginObjective
-from separatrix.solvers import AugmentedLagrangian, DualDescent
+from separatrix.solvers import DualDescent
 from separatrix.solvers.driver import minimise
-from separatrix.solvers.dual_descent import Tuning
 
 LOSSES = [Hinge(), SquaredHinge(), LogLoss(), SquaredError()]
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -125,63 +124,6 @@ def test_a_penalised_intercept_is_one_more_feature() -> None:
         assert one.certificate.ok
         assert two.certificate.ok
         assert one.certificate.primal == pytest.approx(two.certificate.primal, rel=2e-9)
-
-
-# Three parts, each with weights of its own, however little there is to do.
-SHARED = Tuning(models=3, thread_work=1e-9, thread_share=1e-9, round_work=300.0, round_share=1e-9)
-
-
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize(
-    ("loss", "form"),
-    [
-        # Each pair is a loop that is compiled by itself.
-        pytest.param(
-            loss,
-            form,
-            id=f"{loss!r}-{form.__name__}",
-            marks=[pytest.mark.exhaustive] if k and form is not np.asarray else [],
-        )
-        for k, loss in enumerate(LOSSES)
-        for form in (np.asarray, sp.csr_array, np.float32)
-    ],
-)
-def test_threads_share_a_pass(loss, intercept: bool, form) -> None:
-    X, y = data(300)
-    objective = MarginObjective(as_design(form(X)), y, loss, C=2.0, fit_intercept=intercept)
-    options = {"max_iter": 20_000, "tol": 1e-9, "seed": 0}
-    solution = minimise(objective, DualDescent(SHARED), **options)
-    assert solution.certificate.ok, str(solution.certificate)
-    state = solution.state
-    assert len(state.copies) == 2
-    assert sorted(state.active) == list(range(300))
-    # The average of the threads' weights is what the multipliers say.
-    expected = objective.design.t_dot(state.alpha * y)
-    np.testing.assert_allclose(state.w, expected, atol=1e-6 * np.abs(expected).max())
-    again = minimise(objective, DualDescent(SHARED), **options)
-    assert np.array_equal(again.theta, solution.theta)
-    reference = minimise(objective, AugmentedLagrangian(), tol=1e-10).certificate.primal
-    assert solution.certificate.primal == pytest.approx(reference, rel=2e-9)
-
-
-@each_loss
-def test_threads_whose_rows_are_the_same(loss) -> None:
-    # What one thread corrects, the others correct as well.
-    X, y = data(10)
-    X, y = np.tile(X, (60, 1)), np.tile(y, 60)
-    objective = MarginObjective(as_design(X), y, loss, C=1.0)
-    certificate = minimise(objective, DualDescent(SHARED), max_iter=20_000, seed=0).certificate
-    assert certificate.ok, str(certificate)
-
-
-def test_threads_that_lose_ground_leave_the_rest_to_one() -> None:
-    # One row a thread, each of which corrects what all have in common, and more than once.
-    X = np.ones((6, 1)) + 0.01 * np.eye(6)[:, :1]
-    y = np.ones(6)
-    objective = MarginObjective(as_design(X), y, SquaredHinge(), C=1e6, fit_intercept=False)
-    solution = minimise(objective, DualDescent(SHARED), max_iter=2000, seed=0)
-    assert solution.state.alone
-    assert solution.certificate.ok
 
 
 def test_a_row_with_a_repeated_index_has_its_true_norm() -> None:

@@ -204,16 +204,26 @@ class _Blas:
         self._apply()
 
 
-@functools.cache
+_the_blas: _Blas | None = None
+_first = threading.Lock()
+
+
 def _blas() -> _Blas:
-    return _Blas()
+    global _the_blas
+    # Two that first come at once would take each other's limits for the number that BLAS had.
+    with _first:
+        if _the_blas is None:
+            _the_blas = _Blas()
+        return _the_blas
 
 
 def _after_fork() -> None:
+    global _first
     _pools.clear()
     _local.inside = False
-    if _blas.cache_info().currsize:
-        _blas().after_fork()
+    _first = threading.Lock()
+    if _the_blas is not None:
+        _the_blas.after_fork()
 
 
 if hasattr(os, "register_at_fork"):

@@ -334,7 +334,8 @@ _lent: ContextVar[Interrupt | None] = ContextVar("interrupt", default=None)
 @contextlib.contextmanager
 def lent_interrupt() -> Iterator[None]:
     """Let Ctrl-C end fits on other threads, which copy this context, as it ends this thread's."""
-    token = _lent.set(Interrupt._outermost)
+    ours = threading.current_thread() is threading.main_thread()
+    token = _lent.set(Interrupt._outermost if ours else _lent.get())
     try:
         yield
     finally:

@@ -10,28 +10,17 @@ an extra constant feature of size ``sqrt(rho)``, pulls the sum to zero while the
 over its force, ``b += rho sum a y``.  All rows together answer to the intercept, so that a feature
 much smaller than the rows is enough, and hardly couples their multipliers; where most of those are
 at the ends of their ranges and few answer, it grows.
-
-Where a pass is long, threads share it.  Each visits rows of its own, drawn at random, with weights
-of its own, which its corrections enter as many times as there are threads: once for itself, and
-for each of the others, who meet rows of the same kind meanwhile.  The average of these weights is
-then exactly ``sum a y x`` again.  What all rows agree on, such as a shift along their mean, is
-thereby not corrected once a thread, and a row's own step stays its own, so that a pass is worth
-nearly as much as one by a single thread.  If each counted for its own rows alone, it could do
-harm; with steps that are short enough to be safe in any case (Ma et al., 2015) it would be worth
-about half as much.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from separatrix._compiled import pool, pulse
+from separatrix._compiled import pulse
 from separatrix._compiled.compilation import njit, specialise
 from separatrix._compiled.linear_algebra import inner, squared_distance
 from separatrix._compiled.row_access import row_add, row_dot, row_prefetch
@@ -102,7 +91,6 @@ def _sweep(
     low,
     high,
     rho,
-    copies,
     alpha,
     w,
     b,
@@ -116,16 +104,13 @@ def _sweep(
     largest,
     smallest,
     gap,
-    gain,
 ):
     """One pass over some active multipliers, in their order, or up to ``most`` visits of it.
 
     ``floor`` and ``ceiling`` are the extreme slopes of the last pass: a multiplier at an edge
     whose slope holds it there more firmly is set aside, at the end of ``active``; none is
-    unless ``edged``.  Every correction enters the weights ``copies`` times.  Takes and returns
-    the place of the next visit, the number still active, the extreme projected slopes, the shares
-    of the duality gap added up as they were met, and what the steps gained before the penalty, at
-    least.
+    unless ``edged``.  Takes and returns the place of the next visit, the number still active, the
+    extreme projected slopes, and the shares of the duality gap added up as they were met.
     """
     while k < n_active and most > 0:
         most -= 1
@@ -162,12 +147,10 @@ def _sweep(
             if new != a:
                 alpha[i] = new
                 change = new - a
-                # The conjugate is convex, and its slope at the new multiplier is known.
-                gain += (z + squares[i] * change) * change
-                row_add(rows, i, copies * change * y[i], w)
-                b[0] += rho * copies * change * y[i]
+                row_add(rows, i, change * y[i], w)
+                b[0] += rho * change * y[i]
         k += 1
-    return k, n_active, largest, smallest, gap, gain
+    return k, n_active, largest, smallest, gap
 
 
 @dataclass
@@ -200,9 +183,6 @@ class DualDescentState:
     tried: bool = False
     # The objective at the last certificate.
     value: float = np.inf
-    # Weights and intercept of each further thread.
-    copies: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
-    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -232,19 +212,6 @@ class Tuning:
         A pass has too many entries for a core's cache if it has more than this.
     early : float
         Displacements are worth extrapolating after so many passes; infinite for never.
-    thread_work : float
-        Each thread of a pass has at least so many entries.
-    thread_share : float
-        Each thread of a pass has at least so many entries for each weight.
-    models : int
-        The rows of a pass are dealt into at most so many parts, each with weights of its own.
-    round_work : float
-        Each round of a pass, after which the threads' weights are averaged, has at least so many
-        entries.
-    round_share : float
-        Each round of a pass has at least so many entries for each weight.
-    rounds : int
-        The most rounds in a pass.
     """
 
     closer: float = 0.1
@@ -256,12 +223,6 @@ class Tuning:
     group: int = 8
     group_work: int = 200_000
     early: float = 8
-    thread_work: float = 1_000_000
-    thread_share: float = 4
-    models: int = 2
-    round_work: float = 4_000_000
-    round_share: float = 16
-    rounds: int = 8
 
 
 class DualDescent(Solver):
@@ -327,14 +288,13 @@ class DualDescent(Solver):
     def step(
         self, problem: MarginObjective, state: DualDescentState, check_interrupt: Callable[[], None]
     ) -> DualDescentState:
-        threads, rounds = self._division(problem, state)
-        self._extrapolate(problem, state, threads)
+        self._extrapolate(problem, state)
         size = self.tuning.group if self._work(problem, state) > self.tuning.group_work else 1
         seed = int(state.rng.integers(1, 2**62))
         kept = _sorted(state.active[: state.n_active], len(state.alpha))
         _shuffle(kept, np.arange(-(-len(kept) // size)), state.active, size, np.uint64(seed))
         before = state.estimate
-        largest, smallest, state.estimate = self._pass(problem, state, threads, rounds)
+        largest, smallest, state.estimate = self._pass(problem, state)
         state.passes += 1
         if problem.balances:
             self._correct(state, inner(state.alpha, problem.y))
@@ -394,14 +354,9 @@ class DualDescent(Solver):
             if state.extrapolation is not None:
                 state.extrapolation.forget()
 
-    def _extrapolate(self, problem: MarginObjective, state: DualDescentState, threads: int) -> None:
-        """Go on along the displacements of the last passes, where that pays.
-
-        Early passes have better to do, and those that threads share are too coarse for it.
-        """
-        if threads > 1 or state.passes < self.tuning.early:
-            if state.extrapolation is not None:
-                state.extrapolation.forget()
+    def _extrapolate(self, problem: MarginObjective, state: DualDescentState) -> None:
+        """Go on along the displacements of the last passes; early passes have better to do."""
+        if not self.extrapolates(state):
             return
         if state.extrapolation is None:
             state.extrapolation = Extrapolation(problem)
@@ -418,7 +373,7 @@ class DualDescent(Solver):
         )
 
     def _pass(
-        self, problem: MarginObjective, state: DualDescentState, threads: int, rounds: int
+        self, problem: MarginObjective, state: DualDescentState
     ) -> tuple[float, float, float]:
         """Visit the active rows; returns the extreme slopes and the gap that was met."""
         loss, design = problem.loss, problem.design
@@ -431,72 +386,34 @@ class DualDescent(Solver):
             dual_slope=loss.dual_slope,
             gap_at=loss.gap_at,
         )
-        while len(state.copies) < threads - 1:
-            state.copies.append((np.empty_like(state.w), np.empty_like(state.b)))
-        models = [(state.w, state.b), *state.copies][:threads]
-        edges = np.linspace(0, state.n_active, rounds * threads + 1).astype(int)
-        kept, aside = [], [state.active[state.n_active :]]
         # Between two looks at a limit; multipliers are good wherever a pass ends.
         width = max(design.n_stored // max(design.n_samples, 1), 1)
         stretch, beat = max(self.tuning.stretch // width, 1), pulse.current()
-        largest, smallest, estimate = -np.inf, np.inf, 0.0
-        for r in range(rounds):
-            before = self._penalty(state) if threads > 1 else 0.0
-            for w, b in models[1:]:
-                w[:], b[:] = state.w, state.b
-            parts = [
-                state.active[start:stop]
-                for start, stop in pairwise(edges[r * threads : (r + 1) * threads + 1])
-            ]
-            results: list[Any] = [None] * threads
-
-            def visit(k: int, parts: Any = parts, results: Any = results) -> None:
-                met: Any = (0, len(parts[k]), -np.inf, np.inf, 0.0, 0.0)
-                while True:
-                    met = kernel(
-                        design.rows,
-                        problem.y,
-                        problem.upper,
-                        state.squares,
-                        loss.dual_lower,
-                        loss.dual_upper,
-                        state.rho,
-                        float(threads),
-                        state.alpha,
-                        *models[k],
-                        parts[k],
-                        loss.edged,
-                        state.floor,
-                        state.ceiling,
-                        stretch,
-                        *met,
-                    )
-                    if met[0] >= met[1]:
-                        break
-                    beat()
-                results[k] = met[1:]
-
-            pool.run([partial(visit, k) for k in range(threads)])
-            gained = 0.0
-            for part, (n, high, low, gap, gain) in zip(parts, results, strict=True):
-                kept.append(part[:n])
-                aside.append(part[n:])
-                largest, smallest = max(largest, high), min(smallest, low)
-                estimate += gap
-                gained += gain
-            if threads > 1:
-                for w, b in models[1:]:
-                    state.w += w
-                    state.b += b
-                state.w /= threads
-                state.b /= threads
-                after = self._penalty(state)
-                if gained < (after - before) - 1e-9 * after:
-                    # Rows of this kind do not go together; one thread alone cannot fail.
-                    state.alone = True
-        state.n_active = sum(map(len, kept))
-        if threads > 1 or len(aside) > 1:
-            state.active = np.concatenate(kept + aside[1:] + aside[:1])
+        met: Any = (0, state.n_active, -np.inf, np.inf, 0.0)
+        while True:
+            met = kernel(
+                design.rows,
+                problem.y,
+                problem.upper,
+                state.squares,
+                loss.dual_lower,
+                loss.dual_upper,
+                state.rho,
+                state.alpha,
+                state.w,
+                state.b,
+                state.active,
+                loss.edged,
+                state.floor,
+                state.ceiling,
+                stretch,
+                *met,
+            )
+            if met[0] >= met[1]:
+                break
+            beat()
+        state.n_active = met[1]
+        largest, smallest, estimate = met[2:]
         return largest, smallest, estimate
 
     @staticmethod
@@ -509,26 +426,9 @@ class DualDescent(Solver):
         """Which part of all rows the next pass visits."""
         return state.n_active / problem.design.n_samples
 
-    def extrapolates(self, problem: MarginObjective, state: DualDescentState) -> bool:
+    def extrapolates(self, state: DualDescentState) -> bool:
         """Whether the next pass begins with an extrapolation of the last ones."""
-        return state.passes >= self.tuning.early and self._division(problem, state)[0] == 1
-
-    def _division(self, problem: MarginObjective, state: DualDescentState) -> tuple[int, int]:
-        """How many threads share the next pass, and in how many rounds."""
-        d, work = problem.design.n_features, self._work(problem, state)
-        # What is averaged must not depend on the machine.
-        most = 1 if state.alone else self.tuning.models
-        threads = min(most, int(work / max(self.tuning.thread_work, self.tuning.thread_share * d)))
-        if threads < 2:
-            return 1, 1
-        rounds = int(work / max(self.tuning.round_work, self.tuning.round_share * d))
-        return threads, min(max(rounds, 1), self.tuning.rounds)
-
-    @staticmethod
-    def _penalty(state: DualDescentState) -> float:
-        """What the dual objective subtracts for the weights, the penalty on the sum included."""
-        proximal = float(state.b[0] ** 2) / state.rho if state.rho > 0.0 else 0.0
-        return 0.5 * (inner(state.w, state.w) + proximal)
+        return state.passes >= self.tuning.early
 
     def candidate(self, problem: MarginObjective, state: DualDescentState) -> Candidate:
         state.checked = state.passes

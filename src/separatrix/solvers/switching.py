@@ -134,7 +134,7 @@ class Switching(Solver):
             return replace(state, inner=self.second.step(problem, state.inner, check_interrupt))
         least, leap = state.costs
         cost = least + (1.0 - least) * self._first.part(problem, state.inner)
-        if self._first.extrapolates(problem, state.inner):
+        if self._first.extrapolates(state.inner):
             cost += leap
         passed = self._first.step(problem, state.inner, check_interrupt)
         work = state.work + cost
