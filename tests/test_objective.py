@@ -21,7 +21,7 @@ from separatrix.losses import (
     margin_losses,
 )
 from separatrix.losses.smoothed import Smoothed
-from separatrix.objectives.base import Bound
+from separatrix.objectives.base import Bound, Objective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.objectives.penalties import L2, NoPenalty
@@ -646,3 +646,22 @@ def test_intercepts_that_are_off_cost_the_bound_little() -> None:
         balanced = objective.balanced(slopes)
         assert np.abs(balanced.sum(axis=0)).max() < 1e-11 * np.abs(slopes).sum()
         assert np.isfinite(objective.conjugate_value(balanced))
+
+
+def test_sparse_rows_of_several_classes_are_read_once_with_the_same_sums() -> None:
+    X = sp.random(150, 12, density=0.3, random_state=0, format="csr")
+    rng = np.random.default_rng(0)
+    for storage, classes in ((np.float64, 3), (np.float32, 9)):
+        codes, weights = rng.integers(0, classes, 150), rng.integers(0, 3, 150).astype(float)
+        options = {"weights": weights, "C": 2.0}
+        one = SoftmaxObjective(as_design(X.astype(storage)), codes, classes, **options)
+        other = SoftmaxObjective(as_design(X.toarray()), codes, classes, **options)
+        theta, along = rng.normal(size=(2, *one.shape))
+        found, there = one.evaluate(theta), Objective.evaluate(other, theta)
+        for name in ("scores", "loss", "paired", "adjoint"):
+            np.testing.assert_allclose(
+                getattr(found, name), getattr(there, name), rtol=1e-6, atol=1e-6
+            )
+        p = other.curvature(there.scores)
+        expected = Objective.hessian_product(other, p, along)
+        np.testing.assert_allclose(one.hessian_product(p, along), expected, rtol=1e-6, atol=1e-6)

@@ -351,28 +351,39 @@ def csr_rmatvec(data, indices, indptr, a, out, start, stop):
                 out[np.uint64(indices[p])] += a[i] * data[p]
 
 
+@scalar
+def csr_add_dot(rows, first, last, w, out, row):
+    """``out[row:] += X[first:last] W``."""
+    data, indices, indptr = rows
+    for i in range(first, last):
+        place = row + i - first
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            j, value = np.uint64(indices[p]), np.float64(data[p])
+            for c in range(w.shape[1]):
+                out[place, c] += value * w[j, c]
+
+
+@scalar
+def csr_add_t_dot(rows, first, last, a, row, out):
+    """``out += X[first:last]' A[row:]``."""
+    data, indices, indptr = rows
+    for i in range(first, last):
+        place = row + i - first
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            j, value = np.uint64(indices[p]), np.float64(data[p])
+            for c in range(a.shape[1]):
+                out[j, c] += value * a[place, c]
+
+
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_matmat(data, indices, indptr, w, out, start, stop):
-    k = w.shape[1]
-    for i in range(start, stop):
-        for c in range(k):
-            out[i, c] = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            j = indices[p]
-            value = np.float64(data[p])
-            for c in range(k):
-                out[i, c] += value * w[j, c]
+    out[start:stop] = 0.0
+    csr_add_dot((data, indices, indptr), start, stop, w, out, start)
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_rmatmat(data, indices, indptr, a, out, start, stop):
-    k = a.shape[1]
-    for i in range(start, stop):
-        for p in range(indptr[i], indptr[i + 1]):
-            j = indices[p]
-            value = np.float64(data[p])
-            for c in range(k):
-                out[j, c] += value * a[i, c]
+    csr_add_t_dot((data, indices, indptr), start, stop, a, start, out)
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)

@@ -64,6 +64,8 @@ _TUNING = Tuning()
 
 # Arrays, and the functions that read and add blocks of their rows.
 Pieces = tuple[tuple[np.ndarray, ...], Callable[..., Any], Callable[..., Any]]
+# Rows, two kernels, and a multiple of which the number of columns of their matrices is.
+Products = tuple[Any, Callable[..., Any], Callable[..., Any], int]
 
 
 class Design(ABC):
@@ -117,6 +119,11 @@ class Design(ABC):
         if not (self.by_rows and hasattr(self, "block_dot")):
             return None
         return self.rows, self.block_dot, self.block_add
+
+    @property
+    def products(self) -> Products | None:
+        """Rows as kernels read them, and what adds ``X W`` and ``X' A`` of some of them."""
+        return None
 
     @property
     def n_samples(self) -> int:
@@ -386,6 +393,13 @@ class DenseDesign(Design):
         return super().pieces
 
     @property
+    def products(self) -> Products | None:
+        if not (narrow_products.KNOWN and self.by_rows):
+            return None
+        kernels = narrow_products.add_dot, narrow_products.add_t_dot
+        return self.rows[0], *kernels, narrow_products.LANES
+
+    @property
     def _nearest(self) -> np.ndarray:
         """The matrix, from the copy by rows where there is one: blocks of rows lie in one piece.
 
@@ -650,6 +664,10 @@ class CSRDesign(Design):
     @property
     def n_stored(self) -> int:
         return int(self.rows[2][-1])
+
+    @property
+    def products(self) -> Products | None:
+        return self.rows, row_access.csr_add_dot, row_access.csr_add_t_dot, 1
 
     def dot(self, w: np.ndarray) -> np.ndarray:
         self._require(w, 1)

@@ -8,6 +8,7 @@ time; so everything that a first-order method asks of a point is computed here a
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled import compilation, narrow_products, pool
+from separatrix._compiled import compilation, pool
 from separatrix._compiled.compilation import FASTMATH, inlined, njit, scalar
 from separatrix._compiled.elementary import exp_negative, larger, smaller
 from separatrix._compiled.narrow_products import ROWS, add_dot, add_t_dot
@@ -79,6 +80,7 @@ def run_in_blocks(
     size: int,
     work: float,
     make: Callable[[], tuple[np.ndarray, ...]] = tuple,
+    most: float = math.inf,
 ) -> tuple[np.ndarray, ...]:
     """Run a kernel over rows, and add up what its parts leave.
 
@@ -96,13 +98,15 @@ def run_in_blocks(
         The operations that all rows take.
     make : callable
         Gives the arrays of a part, of zeros; by default there are none.
+    most : float
+        The most parts.
 
     Returns
     -------
     tuple of ndarray
         The sums of the arrays of all parts, one part after another.
     """
-    rows = [(a * size, min(z * size, n)) for a, z in pool.ranges(-(-n // size), work)]
+    rows = [(a * size, min(z * size, n)) for a, z in pool.ranges(-(-n // size), work, most)]
     return pool.run_and_add(partial(kernel, *before), rows, make)
 
 
@@ -440,7 +444,6 @@ def _any_positive(values, first, last):
     return found
 
 
-@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _softmax_pass(x, codes, upper, w, b, scores, sums, slopes_sum, adjoint, first, last):
     """The rows from ``first`` to ``last``; ``w`` and what comes out of it in whole vectors.
 
@@ -522,7 +525,6 @@ def _softmax_line(codes, upper, scores, along, t, sums, first, last):
         sums[0, start // ROWS], sums[1, start // ROWS] = loss, slope
 
 
-@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _softmax_product(x, p, upper, w, b, slopes_sum, adjoint, first, last):
     """``X' (D X w)`` over some rows, ``D`` the Hessian of each row's loss in its scores."""
     classes = b.shape[0]
@@ -546,25 +548,33 @@ def _softmax_product(x, p, upper, w, b, slopes_sum, adjoint, first, last):
         add_t_dot(x, start, stop, block, 0, adjoint)
 
 
-def _widened(w: np.ndarray) -> np.ndarray:
-    out = np.zeros((len(w), narrow_products.padded(w.shape[1])))
-    out[:, : w.shape[1]] = w
-    return out
-
-
-def _by_blocks(kernel: Any, design: Design, before: tuple[Any, ...], classes: int) -> np.ndarray:
+def _by_blocks(
+    template: Any,
+    design: Design,
+    before: tuple[Any, ...],
+    w: np.ndarray,
+    b: np.ndarray,
+    *found: Any,
+) -> np.ndarray:
     """The sums of ``X' r`` and of ``r`` over all rows, as they leave a kernel: (d + 1, K)."""
-    n, d = design.shape
-    padded = narrow_products.padded(classes)
-    out = np.empty((d + 1, classes))
+    assert design.products is not None
+    rows, add_dot, add_t_dot, lanes = design.products
+    kernel = compilation.specialise(template, add_dot=add_dot, add_t_dot=add_t_dot)
+    (n, d), classes = design.shape, w.shape[1]
+    wide = np.zeros((d, -(-classes // lanes) * lanes))
+    wide[:, :classes] = w
+    work = 2.0 * design.n_stored * classes
     sums, adjoint = run_in_blocks(
         kernel,
-        before,
+        (rows, *before, wide, b, *found),
         n,
         ROWS,
-        2.0 * design.n_stored * classes,
-        lambda: (np.zeros(classes), np.zeros((d, padded))),
+        work,
+        lambda: (np.zeros(classes), np.zeros_like(wide)),
+        # The parts' sums are to cost less than the parts.
+        0.02 * work / wide.size,
     )
+    out = np.empty((d + 1, classes))
     out[:d], out[d] = adjoint[:, :classes], sums
     return out
 
@@ -576,8 +586,7 @@ def softmax_pass(
     n = design.n_samples
     scores = np.empty((w.shape[1], n))
     sums = np.empty((2, -(-n // ROWS)))
-    before = (design.rows[0], codes, upper, _widened(w), b, scores, sums)
-    adjoint = _by_blocks(_softmax_pass, design, before, w.shape[1])
+    adjoint = _by_blocks(_softmax_pass, design, (codes, upper), w, b, scores, sums)
     loss, paired = (float(v) for v in sums.sum(axis=1))
     return scores.T, loss, paired, adjoint
 
@@ -598,5 +607,4 @@ def softmax_product(
     design: Design, p: np.ndarray, upper: np.ndarray, w: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
     """The Hessian of the loss times a direction ``(w, b)``, at probabilities ``p``."""
-    before = (design.rows[0], p, upper, _widened(w), b)
-    return _by_blocks(_softmax_product, design, before, w.shape[1])
+    return _by_blocks(_softmax_product, design, (p, upper), w, b)

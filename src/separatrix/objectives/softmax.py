@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import xlog1py
 
-from separatrix._compiled import narrow_products as narrow
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.linear_algebra import inner, largest_of_rows, sums_of_rows
 from separatrix._compiled.rounding import TINY, UNIT
@@ -73,7 +72,7 @@ class SoftmaxObjective(Objective):
     @property
     def _at_once(self) -> bool:
         """Whether the kernels that take a few rows at a time take these."""
-        return narrow.KNOWN and self.design.by_rows and len(self.design.rows) == 1
+        return self.design.products is not None
 
     def _intercepts(self, theta: np.ndarray) -> np.ndarray:
         return np.array(self.intercept_of(theta), dtype=np.float64)
