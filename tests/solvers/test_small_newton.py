@@ -251,11 +251,11 @@ def test_several_classes_have_the_same_optimum_as_without(monkeypatch) -> None:
             options = {"weights": weights, "fit_intercept": intercept, "C": C}
             one = SoftmaxObjective(as_design(FORMS[form](X)), codes, 3, **options)
             found = minimise(one, select_solver(one), tol=1e-9)
-            assert isinstance(found.state, small_softmax_newton.SmallSoftmaxState)
+            assert isinstance(found.state, small_newton.SmallState)
             with monkeypatch.context() as patch:
                 patch.setattr(small_softmax_newton, "fits", lambda problem: False)
                 other = minimise(one, select_solver(one), tol=1e-9)
-            assert not isinstance(other.state, small_softmax_newton.SmallSoftmaxState)
+            assert not isinstance(other.state, small_newton.SmallState)
             case = (form, intercept, C)
             assert found.certificate.ok and other.certificate.ok, case
             assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=3e-9)

@@ -15,7 +15,7 @@ from separatrix._compiled import compilation, pool
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.register_tiles import HEIGHT, KNOWN, LANES, add_strip, prefetch
 
-__all__ = ["KNOWN", "ROWS", "add_dot", "add_t_dot", "dot", "padded", "t_dot"]
+__all__ = ["KNOWN", "LANES", "ROWS", "add_dot", "add_t_dot", "dot", "padded", "t_dot"]
 
 # Rows at a time, which stay in the second-level cache between the two products of a pass.
 ROWS = 64

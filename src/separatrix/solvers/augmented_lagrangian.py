@@ -361,7 +361,7 @@ class AugmentedLagrangian(Solver):
         check_interrupt: Callable[[], None],
     ) -> Any:
         if isinstance(state, small_newton.SmallState):
-            return small_newton.step(problem, state)
+            return small_newton.step(state)
         look = state.look
         newton = self._newton.step(state.envelope, state.newton, check_interrupt)
         state = replace(state, newton=newton, fresh=False, looked=False)

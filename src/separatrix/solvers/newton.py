@@ -41,6 +41,7 @@ from separatrix.solvers.descent import (
     optimum_of_sample,
 )
 from separatrix.solvers.protocol import Candidate, require_smooth
+from separatrix.solvers.small_newton import SmallState
 from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
 __all__ = ["Newton", "NewtonState", "Tuning"]
@@ -80,13 +81,6 @@ class NewtonState(Point):
     blocks: Blocks | None = None
     levels: TwoLevelPreconditioner | None = None
     products: int = 0
-
-
-# The steps of small problems, by their states.
-_COMPILED: dict[type, Any] = {
-    small_newton.SmallState: small_newton,
-    small_softmax_newton.SmallSoftmaxState: small_softmax_newton,
-}
 
 
 @dataclass(frozen=True)
@@ -185,7 +179,7 @@ class Newton(Descent):
         theta: np.ndarray,
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
-    ) -> NewtonState | small_newton.SmallState | small_softmax_newton.SmallSoftmaxState:
+    ) -> NewtonState | SmallState:
         small = self.tuning.small and self.dense is not False
         if small and small_newton.fits(problem):
             return small_newton.start(problem, theta)
@@ -363,8 +357,8 @@ class Newton(Descent):
         return diagonal
 
     def step(self, problem: Objective, state: Any, check_interrupt: Callable[[], None]) -> Any:
-        if (compiled := _COMPILED.get(type(state))) is not None:
-            return compiled.step(problem, state)
+        if isinstance(state, SmallState):
+            return small_newton.step(state)
         direction, state = self.direction(problem, state, check_interrupt)
         direction, slope = descent_direction(state, direction)
         new, length = line_step(problem, state, direction, slope, check_interrupt, left=0.5)
@@ -374,14 +368,13 @@ class Newton(Descent):
         return new if status is None else replace(new, status=status)
 
     def candidate(self, problem: Objective, state: Any) -> Candidate:
-        if (compiled := _COMPILED.get(type(state))) is not None:
-            found: Candidate = compiled.candidate(problem, state)
-            return found
+        if isinstance(state, SmallState):
+            return small_newton.candidate(problem, state)
         return super().candidate(problem, state)
 
     def should_check(self, problem: Objective, state: Any, tol: float) -> bool:
-        if (compiled := _COMPILED.get(type(state))) is not None:
-            return bool(compiled.should_check(state, tol))
+        if isinstance(state, SmallState):
+            return small_newton.should_check(state, tol)
         if not problem.penalty.coercive:
             return bool(state.decrement <= 10.0 * tol * abs(state.value))
         return super().should_check(problem, state, tol)

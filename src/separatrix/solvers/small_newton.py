@@ -12,6 +12,7 @@ Moreau envelope, moved to new multipliers where only these can lower the gap (Li
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,7 @@ from separatrix.solvers.protocol import Candidate
 
 __all__ = [
     "SmallState",
+    "begin",
     "candidate",
     "dense_rows",
     "fits",
@@ -36,6 +38,7 @@ __all__ = [
     "solve",
     "start",
     "step",
+    "step_of",
 ]
 
 # Up to so many entries and parameters NumPy's calls cost more than its products save: of sparse
@@ -98,9 +101,9 @@ def solve(h, gradient, out):
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _direction(x, curvature, gradient, out):
+def _direction(x, fixed, old, gradient, out):
     """Newton's direction, and the slope along it; of steepest descent where there is none."""
-    n, d = x.shape
+    curvature, (n, d) = old[2], x.shape
     p = gradient.shape[0]
     h = np.zeros((p, p))
     for i in range(n):
@@ -145,110 +148,170 @@ def _adjoint(x, slopes, out):
                 out[d] += r
 
 
-def _step(x, rows, old, new, before, after, value, sharpness, growth, parameter, moving):
+@scalar
+def _prepare(fixed, old, new, sharpness):
+    """The centres of the envelopes, and how wide each of them is."""
+    upper = fixed[1]
+    for i in range(upper.shape[0]):
+        new[3, i] = old[3, i]
+        # Finite where a weight is next to nothing: what does not move must not cost 0 times inf.
+        new[4, i] = min(1.0 / (sharpness * upper[i]), 1e300) if upper[i] > 0.0 else 1.0
+
+
+def _losses(x, fixed, new, adjoint, total, parameter):
+    """The total and the losses at the scores; their slopes, curvatures and sums are stored."""
+    y, upper, target = fixed[0], fixed[1], fixed[2]
+    scores, slopes, curvature, centre, width = new[0], new[1], new[2], new[3], new[4]
+    for i in range(x.shape[0]):
+        slopes[i], curvature[i] = 0.0, 0.0
+        if upper[i] > 0.0:
+            z = y[i] * (scores[i] - target[i])
+            v, s, c = terms_at(z, centre[i], width[i], upper[i], parameter)
+            total += v
+            slopes[i], curvature[i] = y[i] * s, c
+    _adjoint(x, slopes, adjoint)
+    return total
+
+
+def _line(fixed, old, new, along, t, total, slope, parameter):
+    """The total and the losses at a point of a line, and the same of their slopes along it."""
+    y, upper, target = fixed[0], fixed[1], fixed[2]
+    for i in range(along.shape[0]):
+        if upper[i] > 0.0:
+            z = y[i] * (old[0, i] - target[i] + t * along[i])
+            v, s, _ = terms_at(z, new[3, i], new[4, i], upper[i], parameter)
+            total += v
+            slope += s * y[i] * along[i]
+    return total, slope
+
+
+def _slack(fixed, new, parameter):
+    """What the envelopes leave of the losses' part of the gap."""
+    y, upper, target, total = fixed[0], fixed[1], fixed[2], 0.0
+    for i in range(upper.shape[0]):
+        if upper[i] > 0.0:
+            z = y[i] * (new[0, i] - target[i])
+            total += slack_at(-y[i] * new[1, i], z, upper[i], parameter)
+    return total
+
+
+@scalar
+def _sharpen(fixed, new, growth):
+    """Move the envelopes to the multipliers at hand, and make them sharper."""
+    for i in range(new.shape[1]):
+        new[3, i] = -fixed[0, i] * new[1, i]
+        new[4, i] /= growth
+
+
+@scalar
+def _centre(x, new, theta):
+    """A single intercept stays where it is."""
+
+
+@scalar
+def _advance(start, t, direction, theta):
+    for j in range(theta.shape[0]):
+        theta[j] = start[j] + (t * direction[j] if t > 0.0 else 0.0)
+
+
+@scalar
+def _half_square(theta, penalised):
+    total = 0.0
+    for j in range(penalised):
+        total += 0.5 * theta[j] * theta[j]
+    return total
+
+
+@scalar
+def _distances(theta, adjoint, penalised):
+    """The share of the gap that the slopes have, and the squared length of the gradient."""
+    left, distance = 0.0, 0.0
+    for j in range(penalised):
+        left += (theta[j] + adjoint[j]) ** 2
+    distance += 0.5 * left
+    for j in range(penalised, theta.shape[0]):
+        distance += abs(theta[j] * adjoint[j])
+        left += adjoint[j] ** 2
+    return distance, left
+
+
+def _search(x, fixed, old, new, start, direction, penalised, value, slope, trial, parameter):
+    """The best length that a search along the scores finds after a first trial, or 0."""
+    t, bracket = trial
+    along, ww, wd, dd = np.empty_like(new[0]), 0.0, 0.0, 0.0
+    for j in range(penalised):
+        ww += start[j] * start[j]
+        wd += start[j] * direction[j]
+        dd += direction[j] * direction[j]
+    _linear(x, direction, along)
+    tries = 1
+    while tries < 100 and t > 0.0:
+        tries += 1
+        there, here = _line(
+            fixed, old, new, along, t,
+            0.5 * ww + t * (wd + 0.5 * t * dd), wd + t * dd, parameter,
+        )  # fmt: skip
+        t, bracket = compiled_trial(t, there, here, value, slope, bracket)
+    return bracket[0]
+
+
+def _step(
+    x, fixed, old, new, before, after, penalised, value, sharpness, growth, parameter, moving
+):
     """A Newton step, or without ``moving`` a first look at the point.
 
-    ``rows`` hold labels, weights and targets, which are zero where there are labels, and
-    ``parameter`` is the loss's; ``old`` and ``new`` scores, their slopes and curvatures, and
-    the centres of the envelopes; ``before`` and ``after`` the point and the sum of the slopes times
-    the rows.
-    ``growth`` is zero where the loss has no kink.
+    ``fixed`` holds what the rows are; ``old`` and ``new`` their scores, the slopes there, and what
+    else the losses need; ``before`` and ``after`` the point and the sum of the slopes times the
+    rows, of which the first ``penalised`` numbers are weights.  ``growth`` is zero where the loss
+    has no kink, and ``parameter`` is the loss's.
 
     Returns the new value and sharpness, what the step was expected to gain, the shares of the gap
     that the slopes at this point and the multipliers as such have, whether the envelope has moved,
     and how it went: 0 well, 1 as far as rounding allows, 2 not at all.
     """
-    n, d = x.shape
-    p = before.shape[1]
-    y, upper, target, width = rows[0], rows[1], rows[2], np.empty(n)
-    centre, theta, adjoint = new[3], after[0], after[1]
-    for i in range(n):
-        centre[i] = old[3, i]
-        # Finite where a weight is next to nothing: what does not move must not cost 0 times inf.
-        width[i] = min(1.0 / (sharpness * upper[i]), 1e300) if upper[i] > 0.0 else 1.0
-    decrement, ended, squares, slope = np.inf, 0, 0.0, 0.0
+    p, theta, adjoint = before.shape[1], after[0], after[1]
+    decrement, ended, squares, slope, trying = np.inf, 0, 0.0, 0.0, False
     gradient, direction = np.empty(p), np.empty(p)
-    trying = moving
+    _prepare(fixed, old, new, sharpness)
     if moving:
         for j in range(p):
-            gradient[j] = before[1, j] + (before[0, j] if j < d else 0.0)
+            gradient[j] = before[1, j] + (before[0, j] if j < penalised else 0.0)
             squares += gradient[j] * gradient[j]
-        slope = _direction(x, old[2], gradient, direction)
+        slope = _direction(x, fixed, old, gradient, direction)
         decrement = -0.5 * slope
         trying = slope < 0.0 and slope > -np.inf
         ended = 0 if trying else 2
-        for j in range(p):
-            theta[j] = before[0, j] + (direction[j] if trying else 0.0)
+        _advance(before[0], 1.0 if trying else 0.0, direction, theta)
+        _centre(x, new, theta)
     # Fresh scores: sums of updates would drift away from X w + b.
     _linear(x, theta, new[0])
-    fresh, slack, distance = False, 0.0, 0.0
-    while True:
-        there = 0.0
-        for j in range(d):
-            there += 0.5 * theta[j] * theta[j]
-        for i in range(n):
-            new[1, i], new[2, i] = 0.0, 0.0
-            if upper[i] > 0.0:
-                z = y[i] * (new[0, i] - target[i])
-                v, s, c = terms_at(z, centre[i], width[i], upper[i], parameter)
-                there += v
-                new[1, i], new[2, i] = y[i] * s, c
-        _adjoint(x, new[1], adjoint)
-        if trying:
-            # Nearly all full steps are taken: only for another are the scores searched along.
-            trying, here = False, 0.0
-            for j in range(p):
-                here += direction[j] * (adjoint[j] + (theta[j] if j < d else 0.0))
-            t, bracket = compiled_trial(1.0, there, here, value, slope, compiled_begin(slope))
-            if t > 0.0:
-                along, ww, wd, dd = np.empty(n), 0.0, 0.0, 0.0
-                for j in range(d):
-                    ww += before[0, j] * before[0, j]
-                    wd += before[0, j] * direction[j]
-                    dd += direction[j] * direction[j]
-                _linear(x, direction, along)
-                tries = 1
-                while tries < 100 and t > 0.0:
-                    tries += 1
-                    there = 0.5 * ww + t * (wd + 0.5 * t * dd)
-                    here = wd + t * dd
-                    for i in range(n):
-                        if upper[i] > 0.0:
-                            z = y[i] * (old[0, i] - target[i] + t * along[i])
-                            v, s, _ = terms_at(z, centre[i], width[i], upper[i], parameter)
-                            there += v
-                            here += s * y[i] * along[i]
-                    t, bracket = compiled_trial(t, there, here, value, slope, bracket)
-                best = bracket[0]
-                ended = 2 if best == 0.0 else 0
-                for j in range(p):
-                    theta[j] = before[0, j] + best * direction[j]
-                _linear(x, theta, new[0])
-                continue
-        if fresh:
-            break
-        for j in range(d):
-            distance += 0.5 * (theta[j] + adjoint[j]) ** 2
-        left = 2.0 * distance + (adjoint[d] ** 2 if p > d else 0.0)
-        distance += abs(adjoint[d] * theta[d]) if p > d else 0.0
-        if not moving:
-            break
-        if ended == 0 and not there < value and not left < 0.25 * squares:
-            ended = 2 if there > value else 1
-        if growth == 0.0:
-            break
-        for i in range(n):
-            if upper[i] > 0.0:
-                z = y[i] * (new[0, i] - target[i])
-                slack += slack_at(-y[i] * new[1, i], z, upper[i], parameter)
+    there = _losses(x, fixed, new, adjoint, _half_square(theta, penalised), parameter)
+    if trying:
+        here = 0.0
+        for j in range(p):
+            here += direction[j] * (adjoint[j] + (theta[j] if j < penalised else 0.0))
+        trial = compiled_trial(1.0, there, here, value, slope, compiled_begin(slope))
+        # Nearly all full steps are taken: only for another are the scores searched along.
+        if trial[0] > 0.0:
+            best = _search(
+                x, fixed, old, new, before[0], direction, penalised, value, slope, trial, parameter
+            )
+            ended = 2 if best == 0.0 else 0
+            _advance(before[0], best, direction, theta)
+            _centre(x, new, theta)
+            _linear(x, theta, new[0])
+            there = _losses(x, fixed, new, adjoint, _half_square(theta, penalised), parameter)
+    (distance, left), slack, fresh = _distances(theta, adjoint, penalised), 0.0, False
+    if moving and ended == 0 and not there < value and not left < 0.25 * squares:
+        ended = 2 if there > value else 1
+    if moving and growth > 0.0:
+        slack = _slack(fixed, new, parameter)
         # Newton's steps lower the one share, new multipliers the other: work on the larger.
-        if distance > 0.5 * slack and ended == 0:
-            break
-        fresh = True
-        sharpness *= growth
-        for i in range(n):
-            centre[i] = -y[i] * new[1, i]
-            width[i] /= growth
+        if not (distance > 0.5 * slack and ended == 0):
+            fresh = True
+            sharpness *= growth
+            _sharpen(fixed, new, growth)
+            there = _losses(x, fixed, new, adjoint, _half_square(theta, penalised), parameter)
     return there, sharpness, decrement, distance, slack, fresh, ended
 
 
@@ -261,11 +324,17 @@ class SmallState:
     ----------
     x : ndarray of shape (n_samples, n_features)
     fixed : ndarray of shape (3, n_samples)
-        Labels, the weights of the losses, and the targets of a loss of the residual.
-    rows : ndarray of shape (4, n_samples)
-        Scores, their slopes and curvatures, and the centres of the envelopes.
+        Labels, the weights of the losses, and the targets of a loss of the residual; of several
+        classes their numbers and the weights.
+    rows : ndarray of shape (5, n_samples)
+        Scores, their slopes and curvatures, and the centres and widths of the envelopes; of several
+        classes scores and slopes, (2, n_samples, n_classes).
     point : ndarray of shape (2, n_parameters)
         The point, and the sum of the slopes times the rows.
+    shape : tuple of int
+        That of the point.
+    penalised : int
+        How many of its numbers are weights; they come first.
     value : float
     sharpness, growth : float
         Of the envelopes; no growth where the loss has no kink.
@@ -285,16 +354,18 @@ class SmallState:
         the last.
     """
 
+    kernel: Any
     x: np.ndarray
-    fixed: np.ndarray
+    fixed: Any
     rows: np.ndarray
     point: np.ndarray
-    value: float
-    sharpness: float
-    growth: float
-    sharpest: float
-    parameter: float
-    kernel: Any
+    shape: tuple[int, ...]
+    penalised: int
+    value: float = np.inf
+    sharpness: float = 1.0
+    growth: float = 0.0
+    sharpest: float = np.inf
+    parameter: float = 0.0
     decrement: float = np.inf
     distance: float = np.inf
     slack: float = 0.0
@@ -305,7 +376,7 @@ class SmallState:
 
     @property
     def theta(self) -> np.ndarray:
-        return self.point[0]
+        return self.point[0].reshape(self.shape)
 
     @property
     def gap(self) -> float:
@@ -355,57 +426,67 @@ def start(
     growth: float = 0.0,
 ) -> SmallState:
     """The state at a point, around multipliers where there are some."""
-    kernel = specialise(
-        _step,
-        terms_at=problem.loss.terms_at,
-        slack_at=problem.loss.slack_at if growth > 0.0 else _no_slack,
-    )
-    n = problem.design.n_samples
-    point, rows = np.zeros((2, len(theta))), np.zeros((4, n))
-    point[0] = theta
+    loss, n = problem.loss, problem.design.n_samples
+    rows, fixed = np.zeros((5, n)), np.zeros((3, n))
     if residual is not None and growth > 0.0:
         rows[3] = problem.multipliers(residual)
-    fixed = np.zeros((3, n))
     fixed[0], fixed[1] = problem.y, problem.upper
     # A kink as wide as the margin itself, or as the mean residual.
     sharpness = 1.0
-    if problem.loss.of_residual:
+    if loss.of_residual:
         fixed[2] = problem.targets
         mean = problem.value(theta) / max(float(problem.upper.sum()), 1e-300)
         sharpness = 1.0 / mean if 0.0 < mean < np.inf else 1.0
-    x, sharpest, parameter = (
-        dense_rows(problem.design),
-        _SHARPEST * sharpness,
-        problem.loss.parameter,
-    )
-    state = SmallState(
-        x, fixed, rows, point, np.inf, sharpness, growth, sharpest, parameter, kernel
-    )
-    return _moved(problem, state, False)
+    kernel = _kernel(loss.terms_at, loss.slack_at if growth > 0.0 else _no_slack)
+    return begin(
+        problem, theta, kernel, fixed, rows,
+        sharpness=sharpness, growth=growth, sharpest=_SHARPEST * sharpness,
+        parameter=loss.parameter,
+    )  # fmt: skip
 
 
-def step(problem: Any, state: SmallState) -> SmallState:
+@functools.cache
+def _kernel(terms_at: Any, slack_at: Any) -> Any:
+    """The steps for a loss of the margin or of the residual."""
+    return step_of(
+        _losses=specialise(_losses, terms_at=terms_at),
+        _line=specialise(_line, terms_at=terms_at),
+        _slack=specialise(_slack, slack_at=slack_at),
+    )
+
+
+def step_of(**parts: Any) -> Any:
+    """The compiled step with some of its parts replaced, by their names."""
+    own = {"_linear": _linear, **parts}
+    search = specialise(_search, _linear=own["_linear"], _line=own["_line"])
+    return specialise(_step, _search=search, **parts)
+
+
+def begin(
+    problem: Any, theta: np.ndarray, kernel: Any, fixed: Any, rows: np.ndarray, **more: Any
+) -> SmallState:
+    """The state at a point, for a compiled step."""
+    point = np.zeros((2, theta.size))
+    point[0] = theta.ravel()
+    penalised = problem.design.n_features * (theta.size // len(theta))
+    x = dense_rows(problem.design)
+    state = SmallState(kernel, x, fixed, rows, point, theta.shape, penalised, **more)
+    return _moved(state, False)
+
+
+def step(state: SmallState) -> SmallState:
     """The state after a Newton step."""
-    return _moved(problem, state, True)
+    return _moved(state, True)
 
 
-def _moved(problem: Any, state: SmallState, moving: bool) -> SmallState:
+def _moved(state: SmallState, moving: bool) -> SmallState:
     rows, point = np.empty_like(state.rows), np.empty_like(state.point)
     if not moving:
         point[0] = state.point[0]
     value, sharpness, decrement, distance, slack, fresh, ended = state.kernel(
-        state.x,
-        state.fixed,
-        state.rows,
-        rows,
-        state.point,
-        point,
-        state.value,
-        state.sharpness,
-        state.growth,
-        state.parameter,
-        moving,
-    )
+        state.x, state.fixed, state.rows, rows, state.point, point, state.penalised, state.value,
+        state.sharpness, state.growth, state.parameter, moving,
+    )  # fmt: skip
     stalled = state.stalled + 1 if fresh and ended else 0
     status = None
     if state.growth == 0.0 and ended:
@@ -419,19 +500,23 @@ def _moved(problem: Any, state: SmallState, moving: bool) -> SmallState:
         # Without the one before it, or they would all be kept.
         state.nearest, nearest = None, state
     return SmallState(
-        state.x, state.fixed, rows, point, value, sharpness, state.growth, state.sharpest,
-        state.parameter, state.kernel,
+        state.kernel, state.x, state.fixed, rows, point, state.shape, state.penalised,
+        value, sharpness, state.growth, state.sharpest, state.parameter,
         decrement, distance, slack, fresh, stalled, status, nearest,
     )  # fmt: skip
 
 
 def candidate(problem: Any, state: SmallState) -> Candidate:
     """The point to certify, and its dual point."""
-    scores, slopes, _, centre = state.rows
-    if state.growth == 0.0:
-        return Candidate(state.theta, slopes, scores, state.point[1, : problem.design.n_features])
-    # On a fresh envelope the multipliers that belong to this point are its centre.
-    return Candidate(state.theta, -problem.y * centre if state.fresh else slopes, scores)
+    scores, slopes = state.rows[0], state.rows[1]
+    if state.growth > 0.0:
+        # On a fresh envelope the multipliers that belong to this point are its centre.
+        dual = -problem.y * state.rows[3] if state.fresh else slopes
+        return Candidate(state.theta, dual, scores)
+    if slopes.ndim > 1:
+        slopes = problem.upper[:, None] * slopes
+    adjoint = state.point[1, : state.penalised].reshape(-1, *state.shape[1:])
+    return Candidate(state.theta, slopes, scores, adjoint)
 
 
 def should_check(state: SmallState, tol: float) -> bool:

@@ -8,20 +8,18 @@ intercepts are centred afterwards.
 
 from __future__ import annotations
 
+import functools
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from separatrix._compiled.compilation import FASTMATH, njit
+from separatrix._compiled.compilation import FASTMATH, njit, scalar
 from separatrix._compiled.elementary import exp_negative
 from separatrix.objectives.softmax import SoftmaxObjective
-from separatrix.solvers.line_search import compiled_begin, compiled_trial
-from separatrix.solvers.protocol import Candidate
-from separatrix.solvers.small_newton import dense_rows, solve
+from separatrix.solvers.small_newton import SmallState, begin, solve, step_of
 
-__all__ = ["SmallSoftmaxState", "candidate", "fits", "should_check", "start", "step"]
+__all__ = ["fits", "start"]
 
 # Parameters of all classes together, and rows times their square, up to which a Hessian in one
 # compiled loop takes less than NumPy's calls.
@@ -29,14 +27,15 @@ _PARAMETERS, _WORK = 64, 2_500_000
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _linear(x, theta, out):
+def _linear(x, flat, out):
     """``X W + b``."""
-    n, d = x.shape
+    (n, d), classes = x.shape, out.shape[1]
+    theta = flat.reshape(-1, classes)
     for i in range(n):
-        for k in range(out.shape[1]):
+        for k in range(classes):
             out[i, k] = theta[d, k] if theta.shape[0] > d else 0.0
         for j in range(d):
-            for k in range(out.shape[1]):
+            for k in range(classes):
                 out[i, k] += x[i, j] * theta[j, k]
 
 
@@ -63,10 +62,11 @@ def _row(scores, own, p):
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _direction(x, codes, upper, p, gradient, out):
+def _direction(x, fixed, old, gradient, out):
     """Newton's direction, and the slope along it."""
-    (n, d), (rows, classes) = x.shape, gradient.shape
-    size = rows * classes
+    codes, upper = fixed
+    p, (n, d), classes, size = old[1], x.shape, old.shape[2], gradient.shape[0]
+    rows = size // classes
     h = np.zeros((size, size))
     q = np.empty(classes)
     for i in range(n):
@@ -93,7 +93,7 @@ def _direction(x, codes, upper, p, gradient, out):
     for k in range(classes):
         a = k * rows
         for j in range(rows):
-            flat[a + j] = gradient[j, k]
+            flat[a + j] = gradient[j * classes + k]
             for m in range(k):
                 # The other half of a block, which is symmetric.
                 for e in range(j):
@@ -108,136 +108,67 @@ def _direction(x, codes, upper, p, gradient, out):
     slope = solve(h, flat, step)
     for k in range(classes):
         for j in range(rows):
-            out[j, k] = step[k * rows + j]
+            out[j * classes + k] = step[k * rows + j]
     return slope
 
 
-@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _step(x, codes, upper, old, new, before, after, value, moving):
-    """A Newton step, or without ``moving`` a first look at the point.
+@scalar
+def _prepare(fixed, old, new, sharpness):
+    """No envelopes."""
 
-    ``old`` and ``new`` hold scores and the slopes of the rows' losses, ``before`` and ``after`` the
-    point and the sum of the slopes times the rows.
 
-    Returns the new value, what the step was expected to gain, the gap that the slopes at the point
-    have as dual point, and how the step went: 0 well, 1 as far as rounding allows, 2 not at all.
-    """
-    n, d = x.shape
-    rows, classes = before.shape[1], before.shape[2]
-    theta, adjoint, scores, slopes = after[0], after[1], new[0], new[1]
-    decrement, ended, squares, slope = np.inf, 0, 0.0, 0.0
-    gradient, direction = np.empty((rows, classes)), np.empty((rows, classes))
-    trying, best = False, 0.0
-    if moving:
-        for j in range(rows):
-            for k in range(classes):
-                gradient[j, k] = before[1, j, k] + (before[0, j, k] if j < d else 0.0)
-                squares += gradient[j, k] * gradient[j, k]
-        slope = _direction(x, codes, upper, old[1], gradient, direction)
-        decrement = -0.5 * slope
-        trying = slope < 0.0 and slope > -np.inf
-        ended, best = (0, 1.0) if trying else (2, 0.0)
-    while True:
-        if moving:
-            for j in range(rows):
-                mean = 0.0
-                for k in range(classes):
-                    theta[j, k] = before[0, j, k] + (best * direction[j, k] if best > 0.0 else 0.0)
-                    mean += theta[j, k] / classes
-                for k in range(classes):
-                    theta[j, k] -= mean if j == d else 0.0
-        # Fresh scores: sums of updates would drift away from X w + b.
-        _linear(x, theta, scores)
-        there = 0.0
-        for j in range(rows):
-            for k in range(classes):
-                adjoint[j, k] = 0.0
-                there += 0.5 * theta[j, k] * theta[j, k] if j < d else 0.0
-        for i in range(n):
-            for k in range(classes):
-                slopes[i, k] = 0.0
-            if upper[i] > 0.0:
-                there += upper[i] * _row(scores[i], codes[i], slopes[i])
-                for j in range(rows):
-                    r = upper[i] * (x[i, j] if j < d else 1.0)
-                    for k in range(classes):
-                        adjoint[j, k] += r * slopes[i, k]
-        if not trying:
-            break
-        # Nearly all full steps are taken: only for another are the scores searched along.
-        trying, here = False, 0.0
-        for j in range(rows):
-            for k in range(classes):
-                here += direction[j, k] * (adjoint[j, k] + (theta[j, k] if j < d else 0.0))
-        t, bracket = compiled_trial(1.0, there, here, value, slope, compiled_begin(slope))
-        if t == 0.0:
-            break
-        p, moved, along = np.empty(classes), np.empty(classes), np.empty((n, classes))
-        ww, wd, dd = 0.0, 0.0, 0.0
-        for j in range(d):
-            for k in range(classes):
-                ww += before[0, j, k] * before[0, j, k]
-                wd += before[0, j, k] * direction[j, k]
-                dd += direction[j, k] * direction[j, k]
-        _linear(x, direction, along)
-        tries = 1
-        while tries < 100 and t > 0.0:
-            tries += 1
-            there = 0.5 * ww + t * (wd + 0.5 * t * dd)
-            here = wd + t * dd
-            for i in range(n):
-                if upper[i] > 0.0:
-                    for k in range(classes):
-                        moved[k] = old[0, i, k] + t * along[i, k]
-                    there += upper[i] * _row(moved, codes[i], p)
-                    for k in range(classes):
-                        here += upper[i] * p[k] * along[i, k]
-            t, bracket = compiled_trial(t, there, here, value, slope, bracket)
-        best = bracket[0]
-        ended = 2 if best == 0.0 else 0
-    gap, left = 0.0, 0.0
-    for j in range(rows):
+@scalar
+def _sharpen(fixed, new, growth):
+    """No envelopes."""
+
+
+@scalar
+def _slack(fixed, new, parameter):
+    return 0.0
+
+
+@scalar
+def _losses(x, fixed, new, flat, total, parameter):
+    """The total and the losses at the scores; their slopes and the sums of these are stored."""
+    (codes, upper), (n, d), scores, slopes = fixed, x.shape, new[0], new[1]
+    classes = scores.shape[1]
+    adjoint = flat.reshape(-1, classes)
+    flat[:] = 0.0
+    for i in range(n):
         for k in range(classes):
-            if j < d:
-                left += (theta[j, k] + adjoint[j, k]) ** 2
-            else:
-                gap += abs(theta[j, k] * adjoint[j, k])
-    gap += 0.5 * left
-    for k in range(classes):
-        left += adjoint[d, k] ** 2 if rows > d else 0.0
-    if moving and ended == 0 and not there < value and not left < 0.25 * squares:
-        ended = 2 if there > value else 1
-    return there, decrement, gap, ended
+            slopes[i, k] = 0.0
+        if upper[i] > 0.0:
+            total += upper[i] * _row(scores[i], codes[i], slopes[i])
+            for j in range(adjoint.shape[0]):
+                r = upper[i] * (x[i, j] if j < d else 1.0)
+                for k in range(classes):
+                    adjoint[j, k] += r * slopes[i, k]
+    return total
 
 
-@dataclass(slots=True)
-class SmallSoftmaxState:
-    """Where the method stands.
+@scalar
+def _line(fixed, old, new, along, t, total, slope, parameter):
+    """The total and the losses at a point of a line, and the same of their slopes along it."""
+    (codes, upper), (n, classes) = fixed, along.shape
+    p, moved = np.empty(classes), np.empty(classes)
+    for i in range(n):
+        if upper[i] > 0.0:
+            for k in range(classes):
+                moved[k] = old[0, i, k] + t * along[i, k]
+            total += upper[i] * _row(moved, codes[i], p)
+            for k in range(classes):
+                slope += upper[i] * p[k] * along[i, k]
+    return total, slope
 
-    Attributes
-    ----------
-    x : ndarray of shape (n_samples, n_features)
-    rows : ndarray of shape (2, n_samples, n_classes)
-        Scores, and the slopes of the losses in them.
-    point : ndarray of shape (2, n_features + 1, n_classes)
-        The point, and the sum of the weighted slopes times the rows.
-    value : float
-    decrement, gap : float
-        What the last step was expected to gain, and the gap.
-    status : str or None
-    """
 
-    x: np.ndarray
-    rows: np.ndarray
-    point: np.ndarray
-    value: float
-    decrement: float = np.inf
-    gap: float = np.inf
-    status: str | None = None
-
-    @property
-    def theta(self) -> np.ndarray:
-        return self.point[0]
+@scalar
+def _centre(x, new, theta):
+    """Centre the intercepts, which leaves every probability as it is."""
+    start, classes, mean = x.shape[1] * new.shape[2], new.shape[2], 0.0
+    for j in range(start, theta.shape[0]):
+        mean += theta[j] / classes
+    for j in range(start, theta.shape[0]):
+        theta[j] -= mean
 
 
 def fits(problem: Any) -> bool:
@@ -254,49 +185,16 @@ def fits(problem: Any) -> bool:
     )
 
 
-def start(problem: Any, theta: np.ndarray) -> SmallSoftmaxState:
+@functools.cache
+def _kernel() -> Any:
+    """The steps for several classes."""
+    return step_of(
+        _prepare=_prepare, _direction=_direction, _linear=_linear, _losses=_losses, _line=_line,
+        _slack=_slack, _sharpen=_sharpen, _centre=_centre,
+    )  # fmt: skip
+
+
+def start(problem: Any, theta: np.ndarray) -> SmallState:
     """The state at a point."""
-    point = np.zeros((2, *theta.shape))
-    point[0] = theta
     rows = np.zeros((2, problem.design.n_samples, theta.shape[1]))
-    state = SmallSoftmaxState(dense_rows(problem.design), rows, point, np.inf)
-    return _moved(problem, state, False)
-
-
-def step(problem: Any, state: SmallSoftmaxState) -> SmallSoftmaxState:
-    """The state after a Newton step."""
-    return _moved(problem, state, True)
-
-
-def _moved(problem: Any, state: SmallSoftmaxState, moving: bool) -> SmallSoftmaxState:
-    rows, point = np.empty_like(state.rows), np.empty_like(state.point)
-    if not moving:
-        point[0] = state.point[0]
-    value, decrement, gap, ended = _step(
-        state.x,
-        problem.codes,
-        problem.upper,
-        state.rows,
-        rows,
-        state.point,
-        point,
-        state.value,
-        moving,
-    )
-    if ended == 2:
-        # The better of two points is kept where only rounding tells them apart.
-        rows, point = state.rows, state.point
-    status = "precision_limit" if ended else None
-    return SmallSoftmaxState(state.x, rows, point, value, decrement, gap, status)
-
-
-def candidate(problem: Any, state: SmallSoftmaxState) -> Candidate:
-    """The point to certify, and its dual point."""
-    scores, slopes = state.rows
-    adjoint = state.point[1, : problem.design.n_features]
-    return Candidate(state.theta, problem.upper[:, None] * slopes, scores, adjoint)
-
-
-def should_check(state: SmallSoftmaxState, tol: float) -> bool:
-    """Whether the gap, as the step has found it, promises a certificate."""
-    return state.gap <= 0.9 * tol * abs(state.value)
+    return begin(problem, theta, _kernel(), (problem.codes, problem.upper), rows)
