@@ -61,26 +61,13 @@ def _shuffle(kept, order, active, size, seed):
             k += 1
 
 
-@njit(nogil=True, cache=True)
-def _marked(index, n):
-    """Different numbers below ``n`` in order, by marking them."""
-    used = np.zeros(n, dtype=np.bool_)
-    for i in index:
-        used[i] = True
-    out = np.empty(index.shape[0], dtype=np.int64)
-    k = 0
-    for i in range(n):
-        if used[i]:
-            out[k] = i
-            k += 1
-    return out
-
-
 def _sorted(index: np.ndarray, n: int) -> np.ndarray:
     """Different numbers below ``n`` in order."""
-    # Where few are sorted NumPy does it: a sort would take long to compile.
-    found: np.ndarray = np.sort(index) if 16 * len(index) < n else _marked(index, n)
-    return found
+    if 16 * len(index) < n:
+        return np.sort(index)
+    used = np.zeros(n, dtype=np.bool_)
+    used[index] = True
+    return np.flatnonzero(used)
 
 
 def _sweep(
