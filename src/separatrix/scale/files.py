@@ -617,7 +617,7 @@ class _Scan:
             on_progress=lambda rows: options.report("statistics", rows, n_rows),
         )
         raw = self.statistics.row_bytes()
-        self.statistics.row_ranges = row_ranges(sources, self._most(raw))
+        self.statistics.row_ranges = row_ranges(sources, self._most(sources, raw))
         known = None if kept is None else self._known_plan(kept)
         if known is None:
             plan, labels = self._encoding_plan(sources)
@@ -628,15 +628,19 @@ class _Scan:
         if options.block_rows is None:
             rows = rows_of_a_block(width, plan.encoder.n_features_, options.memory)
             self.options = replace(self.options, block_rows=rows)
-        spans = self.spans or row_ranges(sources, self._most(raw + width))
+        spans = self.spans or row_ranges(sources, self._most(sources, raw + width))
         stored = self.stage is not None or (
             self.readers.shares_cache and self._fits_cache(n_rows * width + 24.0 * n_rows)
         )
         return self._encoded(plan, labels, spans, n_rows, width, stored)
 
-    def _most(self, row_bytes: float) -> int:
-        """Rows of a stretch: of as many as two threads can have in memory."""
-        rows = self.options.available * _RANGE / max(row_bytes, 1.0)
+    def _most(self, sources: Sequence[SourceFile], row_bytes: float) -> int:
+        """Rows of a stretch: of as many as two threads can have in memory.
+
+        To read a part of a row group, all of it is unpacked, beside which a quarter is little.
+        """
+        largest = max(max(source.groups, default=0) for source in sources)
+        rows = max(self.options.available * _RANGE / max(row_bytes, 1.0), largest / 4)
         return int(max(min(rows, 4 * (self.options.block_rows or BLOCK_ROWS)), 256))
 
     # --- sources --------------------------------------------------------------------------------
@@ -961,7 +965,7 @@ class _Scan:
         width = 4.0 * len(columns)
         if not self._fits_cache((width + 24.0) * known.n_rows, spare=1.0):
             return None
-        self.spans = row_ranges(plan.sources, self._most(known.row_bytes() + width))
+        self.spans = row_ranges(plan.sources, self._most(plan.sources, known.row_bytes() + width))
         stage = Stage(str(self.folder), tuple(columns))
         plan = replace(plan, columns=tuple(columns))
         parts, rows = [], 0
@@ -1120,7 +1124,11 @@ class _Scan:
         work_text = json.dumps(meta, sort_keys=True) + repr((spans, plan.sources, share))
         quiet = replace(options, on_progress=None, engine=None)
         work = _Encoding(plan, self.folder, quiet, share, stored, sha256_of(state, work_text))
-        found = self._all_encoded(work, spans, n_rows, width)
+        known = options.encoder is not None and options.target is None and options.weight is None
+        if known and not stored and options.test_size == 0.0:
+            found = self._as_they_come(plan, spans, width)
+        else:
+            found = self._all_encoded(work, spans, n_rows, width)
         self._require_classes(labels, found.counts)
         self._require_weight(found.totals, "every row to fit" if found.held else "every row")
         # The digest is of rows, not of how they are cut: with other memory the data are the same.
@@ -1152,6 +1160,16 @@ class _Scan:
             record.update(meta=encoder.state()[0], alerts=alerts)
             self._remember(record, state, blocks)
         return data
+
+    @staticmethod
+    def _as_they_come(plan: EncodingPlan, spans: list[RowRange], width: float) -> _EncodedRows:
+        """The blocks of rows without labels, of which nothing has to be known before their use."""
+        out = _EncodedRows.none(0)
+        for span in spans:
+            n, place = span.n_rows, span.place(plan.sources, 0, span.n_rows)
+            stored = n * plan.encoder.n_features_
+            out.fit.append(SourceBlock(plan, span, False, "", n, stored, int(n * width), place))
+        return out
 
     def _all_encoded(
         self, work: _Encoding, spans: list[RowRange], n_rows: int, width: float
