@@ -456,14 +456,16 @@ class QuasiNewton(Descent):
         if int(np.prod(part.shape)) <= DENSE_HESSIAN:
             hessian = part.hessian(curvature)
             factor = factorise(hessian)
-            hessian = hessian if len(hessian) <= self.tuning.most_kept else None
+            # In passes a fit has no curvatures at hand to keep it by.
+            if problem.in_passes or len(hessian) > self.tuning.most_kept:
+                hessian = None
         else:
             exact = None
             if part is not problem:
                 exact = problem.hessian_diagonal(problem.curvature(state.scores))
             factor = _Iterated.of(part, curvature, exact)
         rows = n if part is problem else rows
-        total = float(curvature.sum()) / problem.C
+        total = 0.0 if hessian is None else float(curvature.sum()) / problem.C
         state = replace(state, factor=factor, rows=rows, pairs=(), slow=0)
         return replace(state, hessian=hessian, curvature=total)
 
