@@ -19,6 +19,8 @@ __all__ = ["numbers", "picture_of"]
 
 # Points of a curve and of the field, across; and steps until a place is well below a pixel.
 _FINE, _COARSE, _STEPS = 101, 48, 6
+# What JSON holds as it is.
+_PLAIN = frozenset({str, int, bool, type(None)})
 # What counts as no multiplier, of the largest.
 _NONE = 1e-9
 
@@ -28,7 +30,8 @@ def numbers(values: Any) -> Any:
     if isinstance(values, dict):
         return {key: numbers(value) for key, value in values.items()}
     if isinstance(values, (list, tuple)):
-        return [numbers(value) for value in values]
+        # Most of an answer are texts and counts, for which a call each would take long.
+        return [value if type(value) in _PLAIN else numbers(value) for value in values]
     if isinstance(values, np.ndarray):
         return numbers(values.tolist())
     if isinstance(values, np.generic):

@@ -60,24 +60,27 @@ def _updates(fit: Fitted, trace: Any) -> dict[str, Any]:
     visit: list[int | None] = [None]
     mistake = [False]
     rate, margin = float(fit.options["learning_rate"]), float(fit.options["margin"])
+    step = "" if rate == 1.0 else f"{rate:g} \u00b7 "
     visits = _visits(trace)
+    # A point is visited in every pass, and a drag writes all of this anew.
+    points = {row: [*fit.X[row].tolist(), lifted] for row, _ in visits}
+    written = {row: _vector(point) for row, point in points.items()}
+    current, least = _vector(theta[0]), _signed(margin)
     for row, k in visits:
-        before = theta[-1]
-        point = [*fit.X[row], lifted]
+        before, point = theta[-1], points[row]
         if k:
             one = updates[k - 1]
             after = [*map(float, one.coef), float(one.intercept)]
             sign = "+" if fit.y[row] > 0 else "\u2212"
-            step = "" if rate == 1.0 else f"{rate:g} \u00b7 "
+            earlier, current = current, _vector(after)
             formula.append(
-                f"\u03b8 \u2190 \u03b8 + y x = {_vector(before)} {sign} {step}{_vector(point)} "
-                f"= {_vector(after)}"
+                f"\u03b8 \u2190 \u03b8 + y x = {earlier} {sign} {step}{written[row]} = {current}"
             )
         else:
             after = before
             z = float(fit.y[row]) * float(np.dot(point, before))
             formula.append(
-                f"y \u03b8\u00b7x = {_signed(z)} > {_signed(margin)}: "
+                f"y \u03b8\u00b7x = {_signed(z)} > {least}: "
                 f"point {fit.rows[row] + 1} is on its side, so \u03b8 stays"
             )
         theta.append(after)

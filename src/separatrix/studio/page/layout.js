@@ -2,8 +2,9 @@
 import { button, element } from "./dom.js";
 
 // In one column the buttons of this bar bring a part of the page below the picture, which stays.
-function jumpBar(parts) {
-  const go = (node) => () => (node.querySelector(".transport") ?? node).scrollIntoView({ block: "start" });
+function jumpBar(parts, tours) {
+  const scroll = (node) => () => (node.querySelector(".transport") ?? node).scrollIntoView({ block: "start" });
+  const go = (node) => () => tours.leaveFor(scroll(node));
   return element(
     "nav",
     { class: "jump", "aria-label": "Parts of the page" },
@@ -40,7 +41,7 @@ export function layOut(app) {
       ["", "Data", data?.node],
       ["", "Test", app.isReplay ? null : heldOut.node],
       ["", "Export", out.node],
-    ]),
+    ], tours),
     app.help,
     tours.dialog,
   ];

@@ -202,11 +202,11 @@ export class App {
       const { points, names, parameters } = answer.state;
       this.store.change({ points, names, parameters }, { keep: false });
     }
-    this.tours.renew();
     this.opening.begin();
     if (!newest) return;
     this.drawCards();
     this.controls.strength.draw();
+    this.tours.renew();
     // What was left for when the drag rests.
     if (answer.panel?.stale && this.store.open === null) this.ask();
   }

@@ -19,6 +19,7 @@ export class Tours {
     this.node = element("section", { class: "card tour", "aria-label": "Tour", tabindex: "-1", hidden: true });
     this.order = [...tours, ...lessons];
     this.hasAny = this.order.length > 0;
+    this.scroll = null;
     // Until something is changed.
     this.offer = button("Start a tour", { picture: "tour", text: true, kind: "offer", hidden: !(tours.length && app.isNew), hint: "What to drag and what to watch, in a minute", onclick: () => this.start(tours[0].name) });
     app.store.on(() => (this.offer.hidden = true));
@@ -82,8 +83,13 @@ export class Tours {
     this.node.hidden = false;
     if (isOpened) return;
     this.node.focus({ preventScroll: true });
-    this.isOpening = true;
-    this.reveal();
+    this.goTo(() => this.reveal());
+  }
+
+  // What is drawn with the first answer to a tour moves the page: the scroll is made again then.
+  goTo(scroll) {
+    this.scroll = scroll;
+    scroll();
   }
 
   // In one column right below the picture, which stays in sight; otherwise it stands beside the controls.
@@ -93,10 +99,15 @@ export class Tours {
     else node.scrollIntoView({ block: "nearest" });
   }
 
-  // With the first answer, what stands above the tour has its height.
   renew() {
-    if (this.isOpening) this.reveal();
-    this.isOpening = false;
+    this.scroll?.();
+    this.scroll = null;
+  }
+
+  // Where the reader goes before that answer is where the page stays.
+  leaveFor(scroll) {
+    if (this.scroll) this.goTo(scroll);
+    else scroll();
   }
 
   end() {
