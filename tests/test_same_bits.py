@@ -224,36 +224,6 @@ def test_to_record_to_print_or_to_watch_changes_no_fit(capsys: pytest.CaptureFix
     capsys.readouterr()
 
 
-@pytest.mark.parametrize(
-    ("loss", "penalty"), [("hinge", "l2"), ("squared_hinge", "l2"), ("squared_hinge", "l1")]
-)
-def test_classes_side_by_side_are_the_classes_one_by_one(
-    loss: str, penalty: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    x, y = load_iris(return_X_y=True)
-    make = partial(sx.LinearSVC, loss=loss, penalty=penalty, C=0.5)
-    with pool.tuned(pool.Tuning(parallel_work=1.0, part_work=1.0)):
-        with sx.threads(1):
-            alone = make().fit(x, y)
-        for threads in (2, 3):
-            with sx.threads(threads):
-                assert facts(make().fit(x, y)) == facts(alone)
-        with sx.threads(2):
-            with watch(lambda progress: None):
-                found = [make().fit(x, y)]
-            for more in ({"record": True}, {"verbose": 1}, {"time_limit": 1e6}):
-                found.append(make(**more).fit(x, y))
-    for model in found:
-        assert facts(model) == facts(alone), model
-    # Each is certified as the problem of its own that it is.
-    for k in range(3):
-        one = make().fit(x, np.where(y == k, 1, 0))
-        assert alone.certificate_.parts[k].primal == pytest.approx(
-            one.certificate_.primal, rel=2e-6
-        )
-    capsys.readouterr()
-
-
 def facts(model: Any) -> Any:
     """All that a fit is, without the time it took and the record of its way."""
     arrays = {

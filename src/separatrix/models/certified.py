@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import math
 import time
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -16,7 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from separatrix._compiled import pool
 from separatrix.certificate import Certificate
 from separatrix.data.design import Design, dense
 from separatrix.data.labels import Labels
@@ -38,7 +35,7 @@ from separatrix.models.scores import narrowed
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.formula import Formula
 from separatrix.solvers import select_solver
-from separatrix.solvers.driver import Interrupt, Solution, lent_interrupt, minimise, watched
+from separatrix.solvers.driver import Interrupt, Solution, minimise
 from separatrix.solvers.protocol import Solver
 from separatrix.solvers.warm_starts import ROUNDING_SHARE, Continuation
 
@@ -273,7 +270,7 @@ class Certified(Parameters, metaclass=ABCMeta):
         """Solve the problems one after another, within a time limit for all of them.
 
         Along a path they start from where the fits before point to.  Those whose passes can be
-        common are solved at once, and large ones side by side.
+        common are solved at once.
         """
         limits, starts = self._limits(), fit.starts
         if starts is None and fit.chain is None:
@@ -292,58 +289,28 @@ class Certified(Parameters, metaclass=ABCMeta):
             ]
             size, names = math.prod(problems[0][1].shape), [part for part, _ in problems]
             return blocked.together(fit.blocks, jobs, size, names)
-        solutions: list[Solution | None] = [None] * len(problems)
-        apart = self._are_apart(problems, fit)
-        # Each holds what its method does, such as a Hessian, so there are not too many at a time.
-        at_once = apart and not (watched() or self.verbose)
-        threads = min(pool.n_threads(), pool.tuned.now.parts) if at_once else 1
-
-        def solve(k: int) -> None:
-            part, problem = problems[k]
-            own = dict(limits) if starts is None else {**limits, **starts[k]}
-            if any(s and (s.interrupted or s.certificate.status == "callback") for s in solutions):
+        solutions: list[Solution] = []
+        ended = False
+        for done, (part, problem) in enumerate(problems):
+            own = dict(limits) if starts is None else {**limits, **starts[done]}
+            if ended:
                 # The parts not reached yet stand at their starts, with their own honest bounds.
                 own["max_iter"] = 0
             if problem.in_passes:
                 problem.passes.part = part
-            if fit.chain is not None:
-                problem.charge_share = ROUNDING_SHARE
-                own.update(fit.chain.start(k, problem))
-            deadline = shared_deadline(fit.deadline, math.ceil((len(problems) - k) / threads))
             solver = self._solver(problem)
             if fit.chain is not None:
-                solver = fit.chain.method(k, solver)
+                problem.charge_share = ROUNDING_SHARE
+                own.update(fit.chain.start(done, problem))
+                solver = fit.chain.method(done, solver)
+            deadline = shared_deadline(fit.deadline, len(problems) - done)
             at = own, deadline, fit.record, solver
-            with pool.alone() if apart else contextlib.nullcontext():
-                solution = self._minimised(problem, fit.seed + k, part, *at)
-            solutions[k] = solution
+            solution = self._minimised(problem, fit.seed + done, part, *at)
+            ended = ended or solution.interrupted or solution.certificate.status == "callback"
+            solutions.append(solution)
             if fit.chain is not None:
-                fit.chain.add(k, problem, solution, solver)
-
-        left = iter(range(len(problems)))
-
-        def solve_those_left() -> None:
-            for k in left:
-                solve(k)
-
-        with lent_interrupt():
-            contexts = [copy_context() for _ in range(threads)]
-            pool.run([partial(context.run, solve_those_left) for context in contexts])
-        return [s for s in solutions if s is not None]
-
-    @staticmethod
-    def _are_apart(problems: Problems, fit: FitContext) -> bool:
-        """Whether each problem has a thread of its own, and none shares its work with others.
-
-        Fits divide into as many parts as there are problems, and a pass of dual descent into none.
-        It depends on the problems alone, because it decides how sums are rounded.
-        """
-        design = problems[0][1].design
-        # Kernel machines share the rows of their matrix that are in memory.
-        if len(problems) < 3 or not isinstance(design, Design):
-            return False
-        alone = fit.blocks is None and fit.chain is None
-        return alone and design.n_stored >= pool.tuned.now.parallel_work
+                fit.chain.add(done, problem, solution, solver)
+        return solutions
 
     def _minimised(
         self,
