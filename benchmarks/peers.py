@@ -179,6 +179,11 @@ def _sparse(X) -> sp.csr_matrix:
     return sp.csr_matrix((values, indices, np.arange(0, n * d + 1, d)), shape=X.shape)
 
 
+def _by_columns(X):
+    """By columns and in float64, as some libraries need them; like LIBLINEAR's form, not timed."""
+    return X.tocsc() if sp.issparse(X) else np.asfortranarray(X, dtype=np.float64)
+
+
 # LIBLINEAR's copy of the data in use, beside the data it was made of.
 _converted: list[tuple] = []
 
@@ -269,8 +274,7 @@ def _skglm_lbfgs(row: Row, X, y) -> Fit:
     from skglm.penalties import L2
     from skglm.solvers import LBFGS
 
-    # By columns and in float64, which it needs; like LIBLINEAR's conversion, not timed.
-    columns = X.tocsc() if sp.issparse(X) else np.asfortranarray(X, dtype=np.float64)
+    columns = _by_columns(X)
 
     def fit(tol: float) -> Fitted:
         # Its objective is the mean loss plus alpha/2 |w|^2.
@@ -287,7 +291,7 @@ def _skglm_sparse(row: Row, X, y) -> Fit:
     from skglm.penalties import L1, L1_plus_L2
     from skglm.solvers import ProxNewton
 
-    columns = X.tocsc() if sp.issparse(X) else np.asfortranarray(X, dtype=np.float64)
+    columns = _by_columns(X)
     strength = 1.0 / (row.C * len(y))
     penalty = L1(strength) if row.l1_ratio == 1.0 else L1_plus_L2(strength, row.l1_ratio)
 
@@ -305,7 +309,7 @@ def _skglm_sparse(row: Row, X, y) -> Fit:
 def _celer(row: Row, X, y) -> Fit:
     from celer import celer_path
 
-    columns = X.tocsc() if sp.issparse(X) else np.asfortranarray(X, dtype=np.float64)
+    columns = _by_columns(X)
 
     def fit(tol: float) -> Fitted:
         # Its objective is the sum of the losses plus alpha |w|_1.
@@ -322,7 +326,7 @@ def _glum(row: Row, X, y, *, solver: str) -> Fit:
     from glum import GeneralizedLinearRegressor
 
     events = (y > 0).astype(np.float64)
-    columns = X.tocsc() if sp.issparse(X) else np.asfortranarray(X, dtype=np.float64)
+    columns = _by_columns(X)
 
     def fit(tol: float) -> Fitted:
         # Its objective is the mean loss plus alpha times the penalty.
@@ -372,10 +376,9 @@ def _adelie(row: Row, X, y) -> Fit:
     import adelie
 
     events = (y > 0).astype(np.float64)
+    columns = _by_columns(X)
     if sp.issparse(X):
-        columns = adelie.matrix.sparse(X.tocsc(), n_threads=threads())
-    else:
-        columns = np.asfortranarray(X, dtype=np.float64)
+        columns = adelie.matrix.sparse(columns, n_threads=threads())
 
     def fit(tol: float) -> Fitted:
         # Its objective is the mean loss plus lambda times the penalty.
@@ -436,21 +439,25 @@ def _separatrix(row: Row, X, y, *, solver: str = "auto", time_limit: float | Non
     return fit
 
 
+def printed_elsewhere(code: str) -> str | None:
+    """What code prints in the second environment; None where there is none, or where it fails."""
+    if not ELSEWHERE.is_file():
+        return None
+    done = subprocess.run([ELSEWHERE, "-c", code], capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
 @cache
 def interpreter(group: str) -> str | None:
     """The interpreter that can import what a group of solvers needs; None where there is none.
 
     It is this one, or else that of the second environment.
     """
-    if importlib.util.find_spec(MODULES[group]) is not None:
+    module = MODULES[group]
+    if importlib.util.find_spec(module) is not None:
         return sys.executable
-    if ELSEWHERE.is_file():
-        find = (
-            f"import importlib.util as u; raise SystemExit(u.find_spec({MODULES[group]!r}) is None)"
-        )
-        if subprocess.run([ELSEWHERE, "-c", find], check=False).returncode == 0:
-            return str(ELSEWHERE)
-    return None
+    find = f"import importlib.util as u; raise SystemExit(u.find_spec({module!r}) is None)"
+    return None if printed_elsewhere(find) is None else str(ELSEWHERE)
 
 
 def installed(group: str) -> bool:

@@ -12,7 +12,6 @@ import math
 import os
 import platform
 import statistics
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,7 +19,7 @@ from pathlib import Path
 
 from benchmarks import kernel_machines, system
 from benchmarks.objectives import FORMULAS
-from benchmarks.peers import ELSEWHERE, GROUPS, PEERS
+from benchmarks.peers import GROUPS, PEERS, printed_elsewhere
 from benchmarks.runner import TARGETS
 from benchmarks.statements import lines as statement_lines
 
@@ -53,12 +52,7 @@ def _version(name: str) -> str | None:
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        pass
-    if not ELSEWHERE.is_file():
-        return None
-    ask = f"import importlib.metadata as m; print(m.version({name!r}))"
-    answer = subprocess.run([ELSEWHERE, "-c", ask], capture_output=True, text=True, check=False)
-    return answer.stdout.strip() or None
+        return printed_elsewhere(f"import importlib.metadata as m; print(m.version({name!r}))")
 
 
 def machine(threads: int) -> dict:

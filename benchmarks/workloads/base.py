@@ -73,6 +73,15 @@ class Workload:
     rows: tuple[Row, ...] = field(default=())
 
 
+def weigh_words(X: sp.csr_matrix) -> None:
+    """Turn counts of words into TF-IDF weights, with rows of length one, in place."""
+    n, d = X.shape
+    seen = np.bincount(X.indices, minlength=d)
+    X.data *= (np.log((1 + n) / (1 + seen)) + 1.0)[X.indices]
+    norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+    X.data /= np.repeat(norms, np.diff(X.indptr))
+
+
 def shared_file(name: str) -> Path | None:
     """A file of the optional folder of real data, or None where it is absent.
 

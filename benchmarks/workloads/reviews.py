@@ -10,7 +10,14 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.workloads.base import Data, Row, Workload, noisy_labels, shared_file
+from benchmarks.workloads.base import (
+    Data,
+    Row,
+    Workload,
+    noisy_labels,
+    shared_file,
+    weigh_words,
+)
 
 
 def _real(path, words: int) -> Data:
@@ -37,10 +44,7 @@ def _stand_in(d: int, length: int) -> Data:
         (np.ones(len(words)), words, np.concatenate([[0], np.cumsum(lengths)])), shape=(n, d)
     )
     X.sum_duplicates()
-    seen = np.bincount(X.indices, minlength=d)
-    X.data *= (np.log((1 + n) / (1 + seen)) + 1.0)[X.indices]
-    norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
-    X.data /= np.repeat(norms, np.diff(X.indptr))
+    weigh_words(X)
     w = rng.standard_normal(d) * (rng.random(d) < 0.1)
     return Data(y=noisy_labels(np.asarray(X @ w), rng, 3.0), csr=X, stand_in=True)
 

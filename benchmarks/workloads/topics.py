@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.workloads.base import Data, Row, Workload
+from benchmarks.workloads.base import Data, Row, Workload, weigh_words
 
 TEXTS, WORDS, TOPICS = 12_000, 20_000, 8
 _OF_A_TOPIC = 400
@@ -26,10 +26,7 @@ def load() -> Data:
     special = np.flatnonzero(rng.random(len(of)) < 0.05)
     words[special] = own[topic[of[special]], rng.integers(0, _OF_A_TOPIC, len(special))]
     X = sp.csr_matrix((np.ones(len(of)), (of, words)), shape=(TEXTS, WORDS))
-    seen = np.bincount(X.indices, minlength=WORDS)
-    X.data *= (np.log((1 + TEXTS) / (1 + seen)) + 1.0)[X.indices]
-    norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
-    X.data /= np.repeat(norms, np.diff(X.indptr))
+    weigh_words(X)
     other = rng.random(TEXTS) < 0.1
     labels = np.where(other, rng.integers(0, TOPICS, TEXTS), topic)
     return Data(y=labels, csr=X)
