@@ -36,8 +36,9 @@ def lazy_names(
         try:
             space[name] = getattr(import_module(homes[name]), name)
         except ModuleNotFoundError as error:
-            if error.name in needs:
-                raise MissingPackageError(remedy.format(error.name)) from None
+            missing = (error.name or "").partition(".")[0]
+            if missing in needs:
+                raise MissingPackageError(remedy.format(missing)) from None
             raise
         return space[name]
 
