@@ -116,6 +116,23 @@ def test_an_unknown_name() -> None:
         separatrix.LassoLars  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    ("package", "absent", "name", "why"),
+    [
+        ("plots", "matplotlib", "theme", 'plots needs matplotlib: pip install "separatrix[plots]"'),
+        ("studio", "anywidget", "Studio", 'needs anywidget: pip install "separatrix[studio]"'),
+        ("plots", "nothing", "NoDisplay", "'separatrix.plots' has no attribute 'NoDisplay'"),
+    ],
+)
+def test_a_name_that_cannot_be_loaded_says_why(package, absent, name, why) -> None:
+    found = run(
+        f"sys.modules[{absent!r}] = None\n"
+        f"import separatrix.{package} as package\n"
+        f"try:\n    package.{name}\nexcept Exception as error:\n    print(error)"
+    )
+    assert found.endswith(why)
+
+
 def test_a_bare_import_loads_nothing_heavy() -> None:
     heavy = ["numpy", "scipy", "sklearn", "numba", "duckdb", "click", "rich", "safetensors"]
     found = run(

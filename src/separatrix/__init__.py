@@ -97,122 +97,74 @@ _SUBMODULES = (
     "trace",
 )
 
-__all__ = [
-    "SVC",
-    "SVR",
-    "Certificate",
-    "Comparison",
-    "ConventionWarning",
-    "DataError",
-    "DecisionStump",
-    "ElasticNet",
-    "ElasticNetCV",
-    "HuberRegressor",
-    "Hyperplane",
-    "Lasso",
-    "LassoCV",
-    "LeastSquaresClassifier",
-    "LinearDiscriminantAnalysis",
-    "LinearRegression",
-    "LinearSVC",
-    "LinearSVR",
-    "LogisticRegression",
-    "LogisticRegressionCV",
-    "ModelFileError",
-    "NotSeparableError",
-    "NuSVC",
-    "NuSVR",
-    "OneClassSVM",
-    "Path",
-    "PathInterrupt",
-    "Perceptron",
-    "PoissonRegressor",
-    "PolynomialRegression",
-    "QuadraticDiscriminantAnalysis",
-    "Report",
-    "ResidualCertificate",
-    "Ridge",
-    "RidgeCV",
-    "RidgeClassifier",
-    "RidgeClassifierCV",
-    "RigorousCertificate",
-    "SGDClassifier",
-    "SGDRegressor",
-    "Trace",
-    "Trials",
-    "compare",
-    "diagnose",
-    "evaluate_trials",
-    "export",
-    "install",
-    "load_model",
-    "min_training_error",
-    "perceptron_bound",
-    "save_model",
-    "select_solver",
-    "separability",
-    "share_gram",
-    "threads",
-    "training_error",
-    "uninstall",
-    "verify",
-    "zero_one_loss",
-]
+__all__ = [*_HOMES]
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from separatrix._compiled.pool import threads
-    from separatrix.assessment.comparing import compare
-    from separatrix.assessment.comparison import Comparison
-    from separatrix.assessment.trials import Trials, evaluate_trials
-    from separatrix.certificate import Certificate, ResidualCertificate, RigorousCertificate
-    from separatrix.exceptions import (
-        ConventionWarning,
-        DataError,
-        ModelFileError,
-        NotSeparableError,
-    )
-    from separatrix.exports.export import export
-    from separatrix.geometry.diagnosis.diagnosis import diagnose
-    from separatrix.geometry.hyperplane import Hyperplane
-    from separatrix.geometry.mistakes.training_error import (
-        min_training_error,
-        training_error,
-        zero_one_loss,
-    )
-    from separatrix.geometry.separation.deciding import separability
-    from separatrix.geometry.separation.perceptron_bound import perceptron_bound
-    from separatrix.kernels.gram import share_gram
-    from separatrix.migration.installing import install, uninstall
+    from separatrix._compiled.pool import threads as threads
+    from separatrix.assessment.comparing import compare as compare
+    from separatrix.assessment.comparison import Comparison as Comparison
+    from separatrix.assessment.trials import Trials as Trials
+    from separatrix.assessment.trials import evaluate_trials as evaluate_trials
+    from separatrix.certificate import Certificate as Certificate
+    from separatrix.certificate import ResidualCertificate as ResidualCertificate
+    from separatrix.certificate import RigorousCertificate as RigorousCertificate
+    from separatrix.exceptions import ConventionWarning as ConventionWarning
+    from separatrix.exceptions import DataError as DataError
+    from separatrix.exceptions import ModelFileError as ModelFileError
+    from separatrix.exceptions import NotSeparableError as NotSeparableError
+    from separatrix.exports.export import export as export
+    from separatrix.geometry.diagnosis.diagnosis import diagnose as diagnose
+    from separatrix.geometry.hyperplane import Hyperplane as Hyperplane
+    from separatrix.geometry.mistakes.training_error import min_training_error as min_training_error
+    from separatrix.geometry.mistakes.training_error import training_error as training_error
+    from separatrix.geometry.mistakes.training_error import zero_one_loss as zero_one_loss
+    from separatrix.geometry.separation.deciding import separability as separability
+    from separatrix.geometry.separation.perceptron_bound import perceptron_bound as perceptron_bound
+    from separatrix.kernels.gram import share_gram as share_gram
+    from separatrix.migration.installing import install as install
+    from separatrix.migration.installing import uninstall as uninstall
     from separatrix.models.discriminant import (
-        LinearDiscriminantAnalysis,
-        QuadraticDiscriminantAnalysis,
+        LinearDiscriminantAnalysis as LinearDiscriminantAnalysis,
     )
-    from separatrix.models.huber import HuberRegressor
-    from separatrix.models.lasso import ElasticNet, ElasticNetCV, Lasso, LassoCV
-    from separatrix.models.least_squares import LeastSquaresClassifier, LinearRegression
-    from separatrix.models.linear_svc import LinearSVC
-    from separatrix.models.linear_svr import LinearSVR
-    from separatrix.models.logistic import LogisticRegression
-    from separatrix.models.logistic_cv import LogisticRegressionCV
-    from separatrix.models.nu_svm import NuSVC
-    from separatrix.models.one_class import OneClassSVM
-    from separatrix.models.path import Path, PathInterrupt
-    from separatrix.models.perceptron import Perceptron
-    from separatrix.models.poisson import PoissonRegressor
-    from separatrix.models.polynomial import PolynomialRegression
-    from separatrix.models.ridge import Ridge, RidgeClassifier, RidgeClassifierCV, RidgeCV
-    from separatrix.models.sgd import SGDClassifier
-    from separatrix.models.sgd_regressor import SGDRegressor
-    from separatrix.models.stump import DecisionStump
-    from separatrix.models.svc import SVC
-    from separatrix.models.svr import SVR, NuSVR
-    from separatrix.persistence.model_file import load_model, save_model
-    from separatrix.report import Report
-    from separatrix.solvers import select_solver
-    from separatrix.solvers.trace import Trace
-    from separatrix.verification.audit import verify
+    from separatrix.models.discriminant import (
+        QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis,
+    )
+    from separatrix.models.huber import HuberRegressor as HuberRegressor
+    from separatrix.models.lasso import ElasticNet as ElasticNet
+    from separatrix.models.lasso import ElasticNetCV as ElasticNetCV
+    from separatrix.models.lasso import Lasso as Lasso
+    from separatrix.models.lasso import LassoCV as LassoCV
+    from separatrix.models.least_squares import LeastSquaresClassifier as LeastSquaresClassifier
+    from separatrix.models.least_squares import LinearRegression as LinearRegression
+    from separatrix.models.linear_svc import LinearSVC as LinearSVC
+    from separatrix.models.linear_svr import LinearSVR as LinearSVR
+    from separatrix.models.logistic import LogisticRegression as LogisticRegression
+    from separatrix.models.logistic_cv import LogisticRegressionCV as LogisticRegressionCV
+    from separatrix.models.nu_svm import NuSVC as NuSVC
+    from separatrix.models.one_class import OneClassSVM as OneClassSVM
+    from separatrix.models.path import Path as Path
+    from separatrix.models.path import PathInterrupt as PathInterrupt
+    from separatrix.models.perceptron import Perceptron as Perceptron
+    from separatrix.models.poisson import PoissonRegressor as PoissonRegressor
+    from separatrix.models.polynomial import PolynomialRegression as PolynomialRegression
+    from separatrix.models.ridge import Ridge as Ridge
+    from separatrix.models.ridge import RidgeClassifier as RidgeClassifier
+    from separatrix.models.ridge import RidgeClassifierCV as RidgeClassifierCV
+    from separatrix.models.ridge import RidgeCV as RidgeCV
+    from separatrix.models.sgd import SGDClassifier as SGDClassifier
+    from separatrix.models.sgd_regressor import SGDRegressor as SGDRegressor
+    from separatrix.models.stump import DecisionStump as DecisionStump
+    from separatrix.models.svc import SVC as SVC
+    from separatrix.models.svr import SVR as SVR
+    from separatrix.models.svr import NuSVR as NuSVR
+    from separatrix.persistence.model_file import load_model as load_model
+    from separatrix.persistence.model_file import save_model as save_model
+    from separatrix.report import Report as Report
+    from separatrix.solvers import select_solver as select_solver
+    from separatrix.solvers.trace import Trace as Trace
+    from separatrix.verification.audit import verify as verify
 
 
 def __getattr__(name: str) -> Any:

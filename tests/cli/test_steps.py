@@ -93,6 +93,14 @@ def test_what_cannot_be_is_refused_in_a_sentence(run, by_hand, tmp_path, words, 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["four.csv"]
 
 
+def test_a_wrong_start_is_refused_before_anything_else_is_read(run, by_hand, tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_text("of,another,kind\n1,2,3\n")
+    ran = run(*by_hand[:-2], "--test", other, "--start", "1")
+    assert ran.code == 2
+    assert "--start has 1 number, and there are 2 features (x1, x2)" in ran.err.splitlines()[-1]
+
+
 def test_pictures_are_of_rows_or_of_steps(run, by_hand, tmp_path):
     ran = run(*by_hand, "--plot", "steps.gif")
     assert ran.lines["drawn"] == "steps.gif: the 9 corrections"

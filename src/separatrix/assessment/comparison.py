@@ -175,8 +175,7 @@ class Comparison:
     def lines(self) -> list[list[str]]:
         """The table in words, with its heads; the yardstick is the last row."""
         rows = [["model", self.scoring, "behind the best", "s", "gap"]]
-        for one in self.contenders:
-            rows.append([one.name, *self._figures(one), _gap(one)])
+        rows += [[one.name, *self._figures(one), _gap(one)] for one in self.contenders]
         if self.yardstick is not None:
             rows.append([self.yardstick.name, *self._figures(self.yardstick), "not linear"])
         return rows

@@ -15,7 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from operator import itemgetter
+from pathlib import PurePath
 from typing import Any, ClassVar, TypeVar
 
 import click
@@ -615,6 +617,42 @@ def refuse_to_overwrite_inputs(
         raise click.UsageError(
             f"{option} {output} is {lost}, which would be lost: write to another file"
         )
+
+
+def ending_of(path: str) -> str:
+    """The ending of a file's name in lower case."""
+    return PurePath(path).suffix.lower()
+
+
+def check_picture(
+    path: str, endings: Sequence[str], *, data: Sequence[str], others: Sequence[str | None] = ()
+) -> None:
+    """Refuse a picture that cannot be written, or would take the place of another file.
+
+    Parameters
+    ----------
+    path : str
+        What ``--plot`` names.
+    endings : sequence of str
+        Those that the name may have.
+    data : sequence of str
+        The tables that are read, as the user names them.
+    others : sequence of str
+        Other files that are written.
+
+    Raises
+    ------
+    click.UsageError
+        The message is one sentence.
+    """
+    for table in data:
+        refuse_to_overwrite_inputs(path, data=table, option="--plot")
+    if ending_of(path) not in endings:
+        raise click.UsageError(f"--plot {path} must end in one of {', '.join(endings)}")
+    if path in others:
+        raise click.UsageError("--plot and --output name the same file")
+    if find_spec("matplotlib") is None:
+        raise click.UsageError('--plot needs matplotlib: pip install "separatrix[app]"')
 
 
 def refuse_to_overwrite_others(

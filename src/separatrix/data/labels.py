@@ -285,13 +285,8 @@ def encode_among(
         )
     if sample_weight is not None:
         require_weights(sample_weight)
-    unknown = ~np.isin(y, classes)
-    if unknown.any():
-        row = int(np.flatnonzero(unknown)[0])
-        raise ValueError(
-            f"Row {row} has the label {y[row : row + 1].tolist()[0]!r}, which is not in "
-            f"classes={classes.tolist()!r}; list all labels in the first call of partial_fit."
-        )
+    listed = f"is not in classes={classes.tolist()!r}; list all labels in the first call of"
+    _require_known(y, classes, f"{listed} partial_fit.")
     codes = codes_of(y, classes)
     weights = sample_weight
     if class_weight is not None:
@@ -299,6 +294,14 @@ def encode_among(
         weights = weights if sample_weight is None else weights * sample_weight
     total = float(len(y) if sample_weight is None else sample_weight.sum())
     return Labels(classes, codes, weights, total, sample_weight)
+
+
+def _require_known(y: np.ndarray, classes: np.ndarray, why: str) -> None:
+    """Raise ValueError for the first label that is none of the classes."""
+    unknown = np.flatnonzero(~np.isin(y, classes))
+    if len(unknown):
+        label = y[unknown[:1]].tolist()[0]
+        raise ValueError(f"Row {unknown[0]} has the label {label!r}, which {why}")
 
 
 def encode_as(
@@ -318,13 +321,7 @@ def encode_as(
     y, classes = np.asarray(y), np.asarray(classes)
     if y.ndim != 1 or len(y) != n:
         raise ValueError(f"y must hold one label for each of the {n} rows; its shape is {y.shape}.")
-    unknown = ~np.isin(y, classes)
-    if unknown.any():
-        row = int(np.flatnonzero(unknown)[0])
-        raise ValueError(
-            f"Row {row} has the label {y[row : row + 1].tolist()[0]!r}, which the model was not "
-            "trained on; pass the training data."
-        )
+    _require_known(y, classes, "the model was not trained on; pass the training data.")
     total = float(n if sample_weight is None else sample_weight.sum())
     weights = merge_weights(y, sample_weight, class_weight)
     return Labels(classes, codes_of(y, classes), weights, total, sample_weight)

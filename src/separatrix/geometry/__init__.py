@@ -6,8 +6,9 @@ that is checked in exact arithmetic, and a bound is rounded to the side on which
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from separatrix._compiled.lazy_names import lazy_names
 
 # Loaded when they are first used: a diagnosis needs no search for the fewest mistakes.
 _HOMES = {
@@ -33,28 +34,7 @@ _HOMES = {
     "zero_one_loss": "separatrix.geometry.mistakes.training_error",
 }
 
-__all__ = [
-    "Diagnosis",
-    "Discriminant",
-    "Finding",
-    "Hyperplane",
-    "HyperplaneWitness",
-    "MarginBounds",
-    "Mistakes",
-    "MultiplierWitness",
-    "PerceptronBound",
-    "Proof",
-    "Quadric",
-    "Separability",
-    "SeparabilityTable",
-    "TrainingError",
-    "diagnose",
-    "min_training_error",
-    "perceptron_bound",
-    "separability",
-    "training_error",
-    "zero_one_loss",
-]
+__all__ = [*_HOMES]
 
 if TYPE_CHECKING:
     from separatrix.geometry.diagnosis.diagnosis import Diagnosis as Diagnosis
@@ -78,14 +58,4 @@ if TYPE_CHECKING:
     from separatrix.geometry.separation.witness import MultiplierWitness as MultiplierWitness
     from separatrix.geometry.separation.witness import Proof as Proof
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'separatrix.geometry' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix.closed_form.gaussian import Gaussians, Names
 from separatrix.data.design import dense
-from separatrix.data.labels import is_pipeline
 from separatrix.data.validation import check_number
 from separatrix.geometry.conic import clip_conic
-from separatrix.geometry.hyperplane import Hyperplane, design_of, equation_of
+from separatrix.geometry.hyperplane import Hyperplane, design_of, equation_of, refuse_pipeline
 
 __all__ = ["Discriminant", "Quadric"]
 
@@ -427,11 +426,7 @@ class Discriminant:
         'hyperbola'
         """
         name = type(model).__name__
-        if is_pipeline(model):
-            raise TypeError(
-                f"{name} is a pipeline, and its discriminants are in the coordinates of the last "
-                "step; pass model[-1], and rows transformed by model[:-1]."
-            )
+        refuse_pipeline(model, "its discriminants are")
         if hasattr(model, "fit"):
             check_is_fitted(model)
         columns = getattr(model, "feature_names_in_", None)

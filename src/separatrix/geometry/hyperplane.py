@@ -29,6 +29,7 @@ __all__ = [
     "equation_of",
     "exact_scores",
     "plane_of",
+    "refuse_pipeline",
     "sides_of",
     "signs_of",
 ]
@@ -238,11 +239,7 @@ class Hyperplane:
         4
         """
         name = type(model).__name__
-        if is_pipeline(model):
-            raise TypeError(
-                f"{name} is a pipeline, and its hyperplane is in the coordinates of the last step; "
-                "pass model[-1], and rows transformed by model[:-1]."
-            )
+        refuse_pipeline(model, "its hyperplane is")
         if not (hasattr(model, "coef_") and hasattr(model, "intercept_")):
             if hasattr(model, "fit"):
                 check_is_fitted(model)
@@ -762,6 +759,15 @@ class Hyperplane:
     def __repr__(self) -> str:
         w = np.array2string(self.w, separator=", ", threshold=_SHOWN, edgeitems=3)
         return f"Hyperplane({' '.join(w.split())}, {self.b!r})"
+
+
+def refuse_pipeline(model: Any, what: str) -> None:
+    """Raise TypeError for a pipeline, whose planes are those of other coordinates."""
+    if is_pipeline(model):
+        raise TypeError(
+            f"{type(model).__name__} is a pipeline, and {what} in the coordinates of the last "
+            "step; pass model[-1], and rows transformed by model[:-1]."
+        )
 
 
 def equation_of(factors: np.ndarray, name: Callable[[int], str], constant: float) -> str:

@@ -14,11 +14,9 @@ for light and one for dark pages.
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from separatrix.exceptions import MissingPackageError
+from separatrix._compiled.lazy_names import lazy_names
 
 # Where each public name lives.
 _HOMES = {
@@ -76,18 +74,9 @@ if TYPE_CHECKING:
     from separatrix.plots.stopping import stopping_rules as stopping_rules
     from separatrix.plots.style import theme as theme
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'separatrix.plots' has no attribute {name!r}")
-    if find_spec("matplotlib") is None:
-        raise MissingPackageError(
-            'separatrix.plots needs matplotlib: pip install "separatrix[plots]"'
-        )
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    _HOMES,
+    needs=("matplotlib",),
+    remedy='separatrix.plots needs {}: pip install "separatrix[plots]"',
+)

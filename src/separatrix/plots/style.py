@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import PurePath
 from typing import Any
 
 import matplotlib as mpl
@@ -21,6 +23,8 @@ _PETROFF = [
         "#3f90da #ffa90e #bd1f01 #94a4a2 #832db6 #a96b59 #e76300 #b9ac70 #717581 #92dadd",
     )
 ]
+# Dots an inch of a picture that is written to a file.
+_DPI = 150
 # Shapes too, for those who print in grey.
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 _DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1.2)))
@@ -59,6 +63,28 @@ def theme(name: str = "light") -> Iterator[None]:
         raise ValueError(f"theme {name!r} is not one of {', '.join(map(repr, THEMES))}.")
     with mpl.rc_context(settings(**THEMES[name])):
         yield
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Draw for a light page and without a screen; figures are closed at the end."""
+    mpl.use("agg")
+    import matplotlib.pyplot as plt
+
+    try:
+        with theme("light"):
+            yield
+    finally:
+        plt.close("all")
+
+
+def save_picture(figure: Any, path: str) -> None:
+    """Write a figure whole or not at all, in the format that the ending of the name says."""
+    from separatrix.persistence.model_file import write_atomically
+
+    held = io.BytesIO()
+    figure.savefig(held, format=PurePath(path).suffix.lower().lstrip("."), dpi=_DPI)
+    write_atomically(path, held.getvalue())
 
 
 def settings(*, ink: str, muted: str, grid: str, paper: str) -> Any:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-__all__ = ["Report"]
+from separatrix._compiled.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from separatrix.report.report import Report
+    from separatrix.report.report import Report as Report
 
+# The command line takes light modules from here, and must answer at once.
+_HOMES = {"Report": "separatrix.report.report"}
 
-def __getattr__(name: str) -> Any:
-    # The command line takes light modules from here, and must answer at once.
-    if name != "Report":
-        raise AttributeError(f"module 'separatrix.report' has no attribute {name!r}")
-    from separatrix.report.report import Report
+__all__ = [*_HOMES]
 
-    globals()["Report"] = Report
-    return Report
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

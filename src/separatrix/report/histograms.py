@@ -96,9 +96,8 @@ class Counting:
         shown = order if len(order) <= _LEVELS + 1 else order[:_LEVELS]
         first = np.empty(len(counts), dtype=np.int64)
         first[seen[::-1]] = np.arange(len(seen) - 1, -1, -1)
-        entries: list[dict[str, Any]] = []
-        for value in np.ma.getdata(column[first[shown]]).tolist():
-            entries.append({"level": value})
+        levels = np.ma.getdata(column[first[shown]]).tolist()
+        entries: list[dict[str, Any]] = [{"level": value} for value in levels]
         place = np.full(len(counts), len(shown))
         place[shown] = np.arange(len(shown))
         if len(shown) < len(order):

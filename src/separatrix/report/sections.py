@@ -58,9 +58,8 @@ def weight_record(evaluation: EvaluationData) -> dict[str, Any]:
     positive = looked_for(evaluation.measured, labels)
     weights, centred = effective_weights(model, positive)
     sign = sign_towards(labels, positive) if len(weights) == 1 else 1.0
-    outputs: list[Any] = labels or [evaluation.target]
-    if len(weights) == 1 and labels:
-        outputs = [positive]
+    one = bool(labels) and len(weights) == 1
+    outputs: list[Any] = [positive] if one else labels or [evaluation.target]
     together = len(weights) == len(outputs)
     standardised = weights * spread
     record: dict[str, Any] = {

@@ -6,10 +6,9 @@ a notebook; :class:`StudioModel` answers its messages and knows neither page nor
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from separatrix.exceptions import MissingPackageError
+from separatrix._compiled.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from separatrix.studio.kernel import StudioModel as StudioModel
@@ -22,19 +21,11 @@ _HOMES = {
     "StudioModel": "separatrix.studio.kernel",
 }
 
-__all__ = ["StateError", "Studio", "StudioModel"]
+__all__ = [*_HOMES]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'separatrix.studio' has no attribute {name!r}")
-    try:
-        value = getattr(import_module(_HOMES[name]), name)
-    except ModuleNotFoundError as error:
-        if error.name in ("anywidget", "contourpy", "traitlets"):
-            raise MissingPackageError(
-                f'the studio needs {error.name}: pip install "separatrix[studio]"'
-            ) from None
-        raise
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    _HOMES,
+    needs=("anywidget", "contourpy", "traitlets"),
+    remedy='the studio needs {}: pip install "separatrix[studio]"',
+)

@@ -9,8 +9,9 @@ keeps rows back to test on.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from separatrix._compiled.lazy_names import lazy_names
 
 # Loaded when they are first used: an encoding needs compiled loops, and the words of a table none.
 _HOMES = {
@@ -31,23 +32,7 @@ _HOMES = {
     "take_target": "separatrix.tables.target",
 }
 
-__all__ = [
-    "BUILTIN_NAMES",
-    "DEFAULT_MISSING",
-    "KINDS",
-    "ColumnProfile",
-    "Encoder",
-    "Roles",
-    "Table",
-    "TableProfile",
-    "load_builtin",
-    "looks_like_quantity",
-    "read_table",
-    "split_rows",
-    "take_quantity",
-    "take_roles",
-    "take_target",
-]
+__all__ = [*_HOMES]
 
 if TYPE_CHECKING:
     from separatrix.data.splitting import split_rows as split_rows
@@ -66,14 +51,4 @@ if TYPE_CHECKING:
     from separatrix.tables.target import take_quantity as take_quantity
     from separatrix.tables.target import take_target as take_target
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'separatrix.tables' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -130,6 +131,15 @@ def _place(cell: Any, classes: Iterable[object]) -> int:
     return -2
 
 
+def _fetched(database: Any, queries: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The rows that the last of some queries finds, on a connection that is closed then."""
+    with closing(database):
+        for query in queries:
+            found = database.execute(query)
+        rows: list[tuple[Any, ...]] = found.fetchall()
+        return rows
+
+
 class DuckDB(Database):
     """DuckDB, in this process."""
 
@@ -145,10 +155,7 @@ class DuckDB(Database):
     def _rows(self, query: str, setup: Sequence[str] = ()) -> list[tuple[Any, ...]]:
         import duckdb
 
-        with duckdb.connect() as database:
-            for statement in setup:
-                database.execute(statement)
-            return database.execute(query).fetchall()
+        return _fetched(duckdb.connect(), [*setup, query])
 
 
 class SQLite(Database):
@@ -165,10 +172,7 @@ class SQLite(Database):
         return sqlite3.sqlite_version
 
     def _rows(self, query: str, setup: Sequence[str] = ()) -> list[tuple[Any, ...]]:
-        with sqlite3.connect(":memory:") as database:
-            for statement in setup:
-                database.execute(statement)
-            return database.execute(query).fetchall()
+        return _fetched(sqlite3.connect(":memory:"), [*setup, query])
 
 
 class PostgreSQL(Database):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import partial
 
 from separatrix.geometry.diagnosis.findings import TARGET_LEAK, Finding, finding
 from separatrix.messages import Message, Setting, counted, join, percent, quoted
@@ -44,6 +45,7 @@ _WORDINGS = {
         "leave one of each pair out, or interpret their weights together",
     ),
 }
+_finding = partial(finding, table=_WORDINGS)
 
 
 def profile_findings(profile: TableProfile, known: Collection[str] = ()) -> Iterator[Finding]:
@@ -59,11 +61,10 @@ def profile_findings(profile: TableProfile, known: Collection[str] = ()) -> Iter
     for one in profile.columns:
         value = one.association
         if value is not None and value >= _DETERMINES and one.name not in known:
-            yield finding(
+            yield _finding(
                 "determines_target",
                 "warning",
                 {"columns": [one.name], "value": value},
-                table=_WORDINGS,
                 column=f"column {quoted(one.name)}",
                 measure=_measure(one.measure),
             )
@@ -77,20 +78,18 @@ def _missing(profile: TableProfile) -> Iterator[Finding]:
     mostly = [one for one in profile.columns if _MOSTLY_MISSING * n < one.n_missing < n]
     if mostly:
         shown = [f"{quoted(c.name)} ({percent(c.n_missing / n)})" for c in mostly[:_SHOWN]]
-        yield finding(
+        yield _finding(
             "mostly_missing",
             "note",
             {"columns": [one.name for one in mostly[:_LISTED]], "count": len(mostly)},
-            table=_WORDINGS,
             shown=join(shown, len(mostly) - _SHOWN),
         )
     for group in profile.missing_together[:_SHOWN]:
         names = [quoted(name) for name in group.columns[:_SHOWN]]
-        yield finding(
+        yield _finding(
             "missing_together",
             "note",
             {"columns": list(group.columns[:_LISTED]), "n": group.n},
-            table=_WORDINGS,
             columns=f"columns {join(names, len(group.columns) - _SHOWN)}",
             nearly="" if group.exactly else ", and seldom alone",
         )
@@ -98,11 +97,10 @@ def _missing(profile: TableProfile) -> Iterator[Finding]:
         value = one.missing_association
         if value is not None and value >= _TELLING:
             classes = bool(profile.classes)
-            yield finding(
+            yield _finding(
                 "missing_tells",
                 "warning",
                 {"columns": [one.name], "value": value},
-                table=_WORDINGS,
                 column=f"column {quoted(one.name)}",
                 measure="Cramér's V" if classes else "correlation ratio",
             )
@@ -121,11 +119,10 @@ def _alike(profile: TableProfile, known: Collection[str]) -> Iterator[Finding]:
             f"{quoted(one.first)} and {quoted(one.second)} ({one.measure} {one.value:.3f})"
             for one in pairs[:_SHOWN]
         ]
-        yield finding(
+        yield _finding(
             "alike",
             "note",
             {"pairs": [[one.first, one.second] for one in pairs[:_LISTED]], "count": len(pairs)},
-            table=_WORDINGS,
             shown=join(shown, len(pairs) - _SHOWN, "; "),
             # A profile has no more than so many pairs.
             more=" or more" if len(pairs) >= PAIRS else "",

@@ -172,8 +172,7 @@ class Covering:
             bounds=np.column_stack([np.zeros(n), self._floats]),
             options=self._limit(),
         )
-        u = np.zeros(p) if result.x is None else -result.eqlin.marginals
-        return u
+        return np.zeros(p) if result.x is None else -result.eqlin.marginals
 
     # --- sets with a mistake in them --------------------------------------------------------
 

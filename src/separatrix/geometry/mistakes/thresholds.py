@@ -247,8 +247,7 @@ def _scan_two(
 
 @njit(nogil=True, cache=True)
 def _raise(
-    sum_high: np.ndarray,
-    sum_low: np.ndarray,
+    sums: np.ndarray,
     k: int,
     high: int,
     low: int,
@@ -257,10 +256,10 @@ def _raise(
     top: int,
 ) -> tuple[int, int, int]:
     """Add a weight to class ``k``; the largest class so far, the first of equals."""
-    part = sum_low[k] + low
-    hi = sum_high[k] + high + (part >> BITS)
+    part = sums[1, k] + low
+    hi = sums[0, k] + high + (part >> BITS)
     lo = part & MASK
-    sum_high[k], sum_low[k] = hi, lo
+    sums[0, k], sums[1, k] = hi, lo
     # Without branches, which would be taken as unpredictably as the classes come.
     larger = (hi > top_high) | ((hi == top_high) & ((lo > top_low) | ((lo == top_low) & (k < top))))
     return hi if larger else top_high, lo if larger else top_low, k if larger else top
@@ -287,10 +286,9 @@ def _scan(
     classes.
     """
     n_classes = totals.shape[0]
-    longest = 0
+    longest = n_classes
     for c in range(starts.shape[0] - 1):
-        longest = max(longest, starts[c + 1] - starts[c])
-    longest += n_classes
+        longest = max(longest, n_classes + starts[c + 1] - starts[c])
     # What a column holds, side by side in ascending order: rows lie anywhere in memory.
     value = np.empty(longest)
     entry_class = np.empty(longest, dtype=np.int64)
@@ -299,8 +297,7 @@ def _scan(
     left_high = np.empty(longest, dtype=np.int64)
     left_low = np.empty(longest, dtype=np.int64)
     left = np.empty(longest, dtype=np.int64)
-    sum_high = np.empty(n_classes, dtype=np.int64)
-    sum_low = np.empty(n_classes, dtype=np.int64)
+    sums = np.empty((2, n_classes), dtype=np.int64)
     zero = np.int64(0)
     for c in range(starts.shape[0] - 1):
         first, stored = starts[c], starts[c + 1] - starts[c]
@@ -326,20 +323,18 @@ def _scan(
                     part = entry_low[q] - entry_low[p]
                     entry_high[q] += (part >> BITS) - entry_high[p]
                     entry_low[q] = part & MASK
-        sum_high[:] = 0
-        sum_low[:] = 0
+        sums[:] = 0
         top_high, top_low, top = zero, zero, zero
         for p in range(size):
             k, hi, lo = entry_class[p], entry_high[p], entry_low[p]
-            top_high, top_low, top = _raise(sum_high, sum_low, k, hi, lo, top_high, top_low, top)
+            top_high, top_low, top = _raise(sums, k, hi, lo, top_high, top_low, top)
             left_high[p], left_low[p], left[p] = top_high, top_low, top
-        sum_high[:] = 0
-        sum_low[:] = 0
+        sums[:] = 0
         top_high, top_low, top = zero, zero, zero
         here = False
         for p in range(size - 1, 0, -1):
             k, hi, lo = entry_class[p], entry_high[p], entry_low[p]
-            top_high, top_low, top = _raise(sum_high, sum_low, k, hi, lo, top_high, top_low, top)
+            top_high, top_low, top = _raise(sums, k, hi, lo, top_high, top_low, top)
             if value[p - 1] != value[p]:
                 part = left_low[p - 1] + top_low
                 hi, lo = left_high[p - 1] + top_high + (part >> BITS), part & MASK

@@ -826,8 +826,8 @@ class _Search:
         if self.method != "covering":
             return ()
         sets = [dict.fromkeys(pair, Fraction(1)) for pair in self.pairs]
-        for found in [] if self.cover is None else self.cover.sets:
-            sets.append({int(self.kept[i]): v for i, v in found.items()})
+        found = [] if self.cover is None else self.cover.sets
+        sets += [{int(self.kept[i]): v for i, v in one.items()} for one in found]
         return tuple(
             multiplier_witness(one, self.sides, self.fit_intercept, self.used) for one in sets
         )

@@ -101,10 +101,4 @@ def separability(
         return decide(points, sides, fit_intercept=fit_intercept, margin=margin, deadline=deadline)
 
     classes = [plain_label(c) for c in points.labels.classes]
-    if len(classes) == 2:
-        return verdict(Sides(classes[0], classes[1]))
-    return SeparabilityTable(
-        tuple(classes),
-        {(a, b): verdict(Sides(a, b)) for i, a in enumerate(classes) for b in classes[i + 1 :]},
-        {c: verdict(Sides(None, c, against_rest=True)) for c in classes},
-    )
+    return SeparabilityTable.of(classes, verdict)

@@ -210,13 +210,7 @@ def separability_in_passes(
     def verdict(sides: Sides) -> Separability:
         return _decided(gathered, sides, classes, fit_intercept, deadline)
 
-    if len(classes) == 2:
-        return verdict(Sides(classes[0], classes[1]))
-    return SeparabilityTable(
-        tuple(classes),
-        {(a, b): verdict(Sides(a, b)) for i, a in enumerate(classes) for b in classes[i + 1 :]},
-        {c: verdict(Sides(None, c, against_rest=True)) for c in classes},
-    )
+    return SeparabilityTable.of(classes, verdict)
 
 
 def _decided(

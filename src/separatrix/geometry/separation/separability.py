@@ -8,8 +8,9 @@ arithmetic, and where no suggestion passes the check, an exact method decides
 from __future__ import annotations
 
 import functools
+import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -327,6 +328,20 @@ class SeparabilityTable:
     classes: tuple[Any, ...]
     pairs: dict[tuple[Any, Any], Separability]
     one_vs_rest: dict[Any, Separability]
+
+    @classmethod
+    def of(
+        cls, classes: Sequence[Any], verdict: Callable[[Sides], Separability]
+    ) -> Separability | SeparabilityTable:
+        """The verdicts on all pairs and on each class against the rest; of two classes the one."""
+        if len(classes) == 2:
+            return verdict(Sides(*classes))
+        pairs = itertools.combinations(classes, 2)
+        return cls(
+            tuple(classes),
+            {(a, b): verdict(Sides(a, b)) for a, b in pairs},
+            {c: verdict(Sides(None, c, against_rest=True)) for c in classes},
+        )
 
     @property
     def separable(self) -> bool:

@@ -14,7 +14,6 @@ from separatrix.cli.commands.fit.models import ModelOptions
 from separatrix.cli.commands.fit.terms import with_terms
 from separatrix.cli.commands.report import check_report
 from separatrix.cli.options import option
-from separatrix.cli.pictures import check_picture, ending_of
 
 _EXAMPLES = """
 separatrix fit table.csv --target income -o income.separatrix
@@ -170,8 +169,8 @@ def _with_picture(given: FitOptions, output: str) -> FitOptions:
     """Refuse a picture that cannot be drawn; one of steps needs a record of them."""
     plot = str(given.plot)
     tables = [data for data in (given.data, given.test) if data is not None]
-    check_picture(plot, (*_PICTURES, _STEPS), data=tables, others=[output, given.report])
-    if ending_of(plot) != _STEPS:
+    options.check_picture(plot, (*_PICTURES, _STEPS), data=tables, others=[output, given.report])
+    if options.ending_of(plot) != _STEPS:
         return given
     if given.model != "perceptron":
         raise click.UsageError(

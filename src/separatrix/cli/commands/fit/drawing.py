@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from separatrix.cli.commands.fit.training import SplitRows
+from separatrix.cli.options import ending_of
 from separatrix.cli.output import Output, print_message
-from separatrix.cli.pictures import drawing, ending_of, save_picture
 from separatrix.messages import quoted
 from separatrix.persistence.model_file import StoredModel
 
@@ -19,6 +19,8 @@ __all__ = ["draw_fit"]
 
 def draw_fit(out: Output, rows: SplitRows, stored: StoredModel, path: str) -> str | None:
     """Draw a model that was just fitted and saved; the file, or None where it was not written."""
+    from separatrix.plots.style import drawing
+
     try:
         with drawing(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -35,6 +37,7 @@ def draw_fit(out: Output, rows: SplitRows, stored: StoredModel, path: str) -> st
 
 
 def _rows(rows: SplitRows, stored: StoredModel, path: str) -> str:
+    from separatrix.plots.style import save_picture
     from separatrix.report.pictures import first_display
 
     display, caption = first_display(rows.evaluation(stored))

@@ -25,6 +25,7 @@ from separatrix.cli.commands.fit.training import (
     how_held_out,
     positive_class,
     read_target,
+    starting_values,
 )
 from separatrix.cli.output import Output
 from separatrix.cli.reading import read_like
@@ -195,6 +196,8 @@ def _encode(
 ) -> MatrixRows:
     """Fit the encoding that suits the model, and report what was read."""
     encoder, X, held, left_out, skewed = _matrices(options, target, fit_rows, held_rows)
+    # The features are known now: numbers of --start that do not match them are refused at once.
+    starting_values(options, encoder, target.n_classes)
     if options.test is not None:
         held = _read_test(options, target, encoder)
     of_positive = None

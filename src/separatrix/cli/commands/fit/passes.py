@@ -32,6 +32,7 @@ from separatrix.cli.commands.fit.training import (
     how_held_out,
     in_words,
     positive_class,
+    starting_values,
     target_in,
 )
 from separatrix.cli.output import Output, passes_bar, reading_bar
@@ -238,6 +239,7 @@ def read(out: Output, options: FitOptions) -> BlockRows:
     """Look through a table to fit, and encode it in row blocks."""
     rows = scanned(options, _check_classes, shown=not out.quiet)
     options, data = rows.options, rows.data
+    starting_values(options, rows.encoder, rows.n_classes)
     rows = replace(rows, positive=positive_class(options, data.classes, data.class_rows))
     if options.test is not None:
         rows = replace(rows, test=_test(options, data))

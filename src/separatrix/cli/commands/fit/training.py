@@ -176,6 +176,38 @@ def check_options_of_a_quantity(settled: ModelOptions, *, chosen: bool) -> None:
         ) from error
 
 
+def starting_values(
+    options: ModelOptions, encoder: Encoder, n_classes: int | None
+) -> dict[str, Any]:
+    """What a fit starts from, as estimators take it; nothing where nothing was given.
+
+    Raises
+    ------
+    click.UsageError
+        If the numbers are not as many as the weights.
+    """
+    given = options.start
+    if given is None:
+        return {}
+    names = encoder.feature_names_
+    if n_classes is not None and n_classes > 2:
+        raise click.UsageError(
+            f"--start is for two classes, and column {quoted(options.target)} has {n_classes:,}"
+        )
+    with_offset = len(given) == len(names) + 1 and not options.no_intercept
+    if len(given) != len(names) and not with_offset:
+        shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+        more = f", or {len(names) + 1:,} with the intercept"
+        more = "" if options.no_intercept else more
+        raise click.UsageError(
+            f"--start has {counted(len(given), 'number')}, and there "
+            f"{'is 1 feature' if len(names) == 1 else f'are {len(names):,} features'} "
+            f"({shown}): give {len(names):,}{more}"
+        )
+    weights = {"coef_init": given[: len(names)]}
+    return {**weights, "intercept_init": given[-1]} if with_offset else weights
+
+
 # ------------------------------------------------------------------------------- the rows of a fit
 
 
@@ -311,34 +343,8 @@ class SplitRows(ABC):
 
     @property
     def start(self) -> dict[str, Any]:
-        """What a fit starts from, as estimators take it; nothing where nothing was given.
-
-        Raises
-        ------
-        click.UsageError
-            If the numbers are not as many as the weights.
-        """
-        given = self.options.start
-        if given is None:
-            return {}
-        names, n_classes = self.encoder.feature_names_, self.n_classes or 0
-        if n_classes > 2:
-            raise click.UsageError(
-                f"--start is for two classes, and column {quoted(self.options.target)} has "
-                f"{n_classes:,}"
-            )
-        with_offset = len(given) == len(names) + 1 and not self.options.no_intercept
-        if len(given) != len(names) and not with_offset:
-            shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
-            more = f", or {len(names) + 1:,} with the intercept"
-            more = "" if self.options.no_intercept else more
-            raise click.UsageError(
-                f"--start has {counted(len(given), 'number')}, and there "
-                f"{'is 1 feature' if len(names) == 1 else f'are {len(names):,} features'} "
-                f"({shown}): give {len(names):,}{more}"
-            )
-        weights = {"coef_init": given[: len(names)]}
-        return {**weights, "intercept_init": given[-1]} if with_offset else weights
+        """What a fit starts from, as estimators take it; nothing where nothing was given."""
+        return starting_values(self.options, self.encoder, self.n_classes)
 
     def until_saved(self) -> contextlib.AbstractContextManager[None]:
         """The context from the fit to the model file, which keeps what a fit continues from."""

@@ -13,7 +13,6 @@ from separatrix.cli import options
 from separatrix.cli.commands.fit.models import KERNELS, ModelOptions, model_option
 from separatrix.cli.commands.fit.terms import with_terms
 from separatrix.cli.options import option
-from separatrix.cli.pictures import check_picture
 
 _EXAMPLES = """
 separatrix path table.csv --target income --cv 5
@@ -142,7 +141,7 @@ def path(given: PathOptions) -> PathOptions:
         options.refuse_to_overwrite_inputs(given.output, data=given.data)
         options.refuse_to_overwrite_others(given.output)
     if given.plot is not None:
-        check_picture(given.plot, _PICTURES, data=[given.data], others=[given.output])
+        options.check_picture(given.plot, _PICTURES, data=[given.data], others=[given.output])
     if given.scoring is not None and given.cv is None:
         raise click.UsageError("--scoring judges held-out rows: give --cv")
     given = with_terms(given)

@@ -19,7 +19,6 @@ from separatrix.cli.commands.fit.training import SplitRows
 from separatrix.cli.commands.path import PathOptions
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.output import Exit, Output, print_message, progress_bar
-from separatrix.cli.pictures import drawing, save_picture
 from separatrix.cli.reading import exceeds_memory
 from separatrix.geometry.diagnosis.alerts import ranked_alerts
 from separatrix.messages import counted, message_of, quoted
@@ -220,6 +219,7 @@ def _save(out: Output, options: PathOptions, path: Path, rows: SplitRows) -> Non
 
 def _draw(path: Path, encoder: Encoder, file: str) -> None:
     from separatrix.plots import PathDisplay
+    from separatrix.plots.style import drawing, save_picture
 
     with drawing():
         names = encoder.feature_names_ if path.n_nonzero is not None else None
