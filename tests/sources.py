@@ -16,7 +16,7 @@ ROOT = Path(separatrix.__file__).parent
 
 @dataclass(frozen=True)
 class Source:
-    """A file of the library.
+    """A file of the library, which is parsed once what stands in it is needed.
 
     Attributes
     ----------
@@ -30,27 +30,37 @@ class Source:
     """
 
     path: Path
-    docstrings: tuple[str, ...]
-    imports: tuple[ast.ImportFrom, ...]
-    codes: tuple[str, ...]
+
+    @property
+    def docstrings(self) -> tuple[str, ...]:
+        return self._parsed[0]
+
+    @property
+    def imports(self) -> tuple[ast.ImportFrom, ...]:
+        return self._parsed[1]
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        # Most files make no messages, and parsing all of them takes seconds.
+        return self._parsed[2] if "Message(" in self.path.read_text("utf-8") else ()
+
+    @functools.cached_property
+    def _parsed(self) -> tuple[tuple[str, ...], tuple[ast.ImportFrom, ...], tuple[str, ...]]:
+        docstrings, imports, codes = [], [], []
+        for node in ast.walk(ast.parse(self.path.read_text("utf-8"))):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                docstrings.append(ast.get_docstring(node) or "")
+            elif isinstance(node, ast.ImportFrom):
+                imports.append(node)
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Message":
+                codes += _codes_of(node.args[0])
+        return tuple(filter(None, docstrings)), tuple(imports), tuple(codes)
 
 
 @functools.cache
 def sources() -> tuple[Source, ...]:
     """All files, in the order of their names."""
-    return tuple(map(_read, sorted(ROOT.rglob("*.py"))))
-
-
-def _read(path: Path) -> Source:
-    docstrings, imports, codes = [], [], []
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            docstrings.append(ast.get_docstring(node) or "")
-        elif isinstance(node, ast.ImportFrom):
-            imports.append(node)
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Message":
-            codes += _codes_of(node.args[0])
-    return Source(path, tuple(filter(None, docstrings)), tuple(imports), tuple(codes))
+    return tuple(map(Source, sorted(ROOT.rglob("*.py"))))
 
 
 def _codes_of(node: ast.expr) -> list[str]:

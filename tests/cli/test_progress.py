@@ -152,27 +152,23 @@ def test_every_scan_has_a_pace_of_its_own():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
-def test_a_large_table_on_a_terminal(tmp_path):
+def test_a_large_table_on_a_terminal(tmp_path, monkeypatch):
+    import functools
     import os
     import pty
-    import subprocess
+
+    from separatrix.cli import main, options, output
 
     path = tmp_path / "large.csv"
     path.write_text("a,b,target\n" + "1.5,x,yes\n2.5,y,no\n0.5,z,no\n1.0,x,yes\n" * 2000)
-    script = (
-        "import functools, sys; from separatrix.cli import main, options, output;"
-        "options.reading_line = functools.partial(output.reading_line, patience=0.0);"
-        f"sys.exit(main(['separable', {str(path)!r}, *sys.argv[1:]]))"
-    )
+    patient = functools.partial(output.reading_line, patience=0.0)
+    monkeypatch.setattr(options, "reading_line", patient)
+    monkeypatch.setenv("TERM", "xterm")
     for extra, there in ([], True), (["-q"], False):
         ours, theirs = pty.openpty()
-        done = subprocess.Popen(
-            [sys.executable, "-c", script, *extra],
-            stderr=theirs,
-            stdout=subprocess.DEVNULL,
-            env={**os.environ, "TERM": "xterm"},
-        )
-        os.close(theirs)
+        with open(theirs, "w") as screen, monkeypatch.context() as shown:
+            shown.setattr(sys, "stderr", screen)
+            assert main(["separable", str(path), *extra]) in (0, 1)
         seen = b""
         try:
             while piece := os.read(ours, 4096):
@@ -180,5 +176,4 @@ def test_a_large_table_on_a_terminal(tmp_path):
         except OSError:  # the other end is closed
             pass
         os.close(ours)
-        assert done.wait() in (0, 1)
         assert (b"reading" in seen) == there, seen

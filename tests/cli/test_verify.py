@@ -231,9 +231,8 @@ def test_an_origin_that_no_command_wrote_is_no_bug(run, model, people, name):
         save_model("m.separatrix", stored.model, encoder=stored.encoder, provenance=provenance)
         for words in (["info"], ["info", "--json"], ["verify", people], ["predict", people]):
             ran = run(words[0], "m.separatrix", *words[1:])
-            assert ran.code in (0, 3), (words, value, ran.err)
+            assert ran.code in ((0,) if words[0] == "predict" else (0, 3)), (words, value, ran.err)
             assert "bug" not in ran.err
-        assert run("predict", "m.separatrix", people).code == 0
 
 
 def test_rows_too_few_to_be_split_as_at_the_fit_are_not_those_of_the_fit(run, make_csv):

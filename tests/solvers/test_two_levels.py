@@ -128,6 +128,7 @@ def test_runs_are_of_columns_that_exclude_each_other():
 # --- fits -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("loss", [LogLoss(), SquaredHinge()], ids=repr)
 def test_it_finds_what_newton_finds(loss, fit_intercept):
