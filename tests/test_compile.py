@@ -229,6 +229,22 @@ def test_a_loop_is_compiled_anew_where_one_that_it_calls_has_changed(tmp_path, m
     assert len(names) == 3
 
 
+def test_a_loop_of_many_functions_is_read_by_the_next_process(tmp_path, monkeypatch):
+    """Their names together are longer than the name of a file may be."""
+    import numba
+
+    from separatrix._compiled import compilation
+
+    monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setitem(globals(), "helper", scalar(double))
+    bindings = {"helper": scalar(double)}
+    bindings |= {f"function_{k}": scalar(triple) for k in range(50)}
+    for hits in range(2):
+        loop = compilation._specialise.__wrapped__(helped, tuple(sorted(bindings.items())))
+        assert loop(2.0) == 4.0
+        assert sum(loop.stats.cache_hits.values()) == hits
+
+
 def test_garbage_is_collected_after_a_compilation_as_before(monkeypatch):
     from numba.core.compiler_lock import global_compiler_lock
 

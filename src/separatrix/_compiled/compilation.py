@@ -519,7 +519,9 @@ def _specialise(template: FunctionType, bindings: tuple[tuple[str, Any], ...]) -
     for name, function in bindings:
         digest.update(name.encode() + _fingerprint(function))
     label = "_".join(_source_of(function).__name__ for _, function in bindings)
-    name = f"{template.__qualname__}__{label}_{digest.hexdigest()[:12]}"
+    # A file's name has at most 255 characters, of which Numba adds 22 while it writes: a longer one
+    # would be refused, and the kernel compiled again in every process.
+    name = f"{template.__qualname__}__{label[:80]}_{digest.hexdigest()[:12]}"
     bound = FunctionType(
         template.__code__, {**template.__globals__, **dict(bindings)}, name, template.__defaults__
     )
