@@ -38,6 +38,7 @@ from separatrix.kernels.objective import (
     KernelObjective,
     QuadraticDual,
 )
+from separatrix.kernels.running_error import RunningError
 from separatrix.solvers.protocol import Candidate, Solver
 from separatrix.solvers.working_sets import (
     CLOSER,
@@ -76,6 +77,9 @@ _FORESEEN = 5_000
 _COARSER = 8
 _COARSE_GAP = 1e-2
 _COARSE_STEPS = 200
+# From how many rows on those beyond their margin are left out of products in float64; by how much
+# more the intercept may move with them; and the share of them that may be in doubt.
+_LOOSE, _SHIFT, _MANY = 1500, 1e-3, 0.75
 # Coefficients in the first working set.  The first are drawn blindly, and most rows would be for
 # nothing; the sets double from step to step.
 _FIRST = 128
@@ -108,8 +112,10 @@ class DecompositionState:
     # How many coefficients are inside their range.
     inside: int = 0
     steps: int = 0
-    # A bound on what the rows' rounding has done to the gradient since it was last exact.
+    # What the rows' rounding is like to have done to the gradient since it was last exact; and a
+    # bound of it, where rows beyond their margin count for nothing.
     drift: float = 0.0
+    error: RunningError | None = None
     refreshed: int = -1000
     lost: int = 0
     # The estimate some steps ago, to tell whether there is progress.
@@ -164,7 +170,11 @@ class Decomposition(Solver):
         dual = problem.quadratic()
         c = dual.begun(problem.weights_of(theta))
         gradient = dual.matrix.dot(c) + dual.linear
-        return DecompositionState(c, gradient, dual.low, dual.high, dual.linear, rng, dual)
+        flat = problem.flat and len(c) >= _LOOSE
+        return DecompositionState(
+            *(c, gradient, dual.low, dual.high, dual.linear, rng, dual),
+            error=RunningError(problem.matrix) if flat else None,
+        )
 
     def step(
         self, problem: Any, state: DecompositionState, check_interrupt: Callable[[], None]
@@ -257,6 +267,8 @@ class Decomposition(Solver):
             args = (gram.cache, slots, changes[part], gram.runs, state.gradient)
             ranges = pool.ranges(n, float(len(slots)) * n)
             pool.run([partial(add_rows, *args, a, b) for a, b in ranges])
+        if state.error is not None:
+            state.error.add(index, changes)
         moved = gram.largest * changes
         state.drift += gram.relative_error * float(np.sqrt(inner(moved, moved)))
 
@@ -271,9 +283,42 @@ class Decomposition(Solver):
                 state.still = True
         # Balanced as a check would, which then needs no product of its own if nothing moves before.
         state.dual.balance(state.c)
-        state.gradient = gram.dot(state.c) + state.linear
-        state.drift, state.refreshed = 0.0, state.steps
+        self._renew(state)
+        state.refreshed = state.steps
         self._survey(problem, state)
+
+    @staticmethod
+    def _renew(state: DecompositionState) -> np.ndarray:
+        """Compute the gradient in float64; return the product in it."""
+        if state.error is not None:
+            if np.any(state.dual.matrix.off_by(state.c) > 0.0):
+                state.dual.matrix.forget()
+            state.error.reset()
+        product: np.ndarray = state.dual.matrix.dot(state.c)
+        state.gradient, state.drift = product + state.linear, 0.0
+        return product
+
+    def _product(self, problem: Any, state: DecompositionState) -> np.ndarray:
+        """The product in float64 but for rows that are surely beyond their margin.
+
+        Of these the gradient at hand is near enough, which is there without any product.
+        """
+        before, matrix = state.c.copy(), state.dual.matrix
+        # Each pair of steps has left a rounding in the sum.
+        state.dual.balance(state.c)
+        if state.error is not None:
+            state.error.miss(np.abs(state.c - before))
+        if state.error is None or state.error.is_rounding or not np.isfinite(state.level):
+            return self._renew(state)
+        near, radius = state.gradient - state.linear, state.error.radius()
+        # The exact product may move the intercept by as much.
+        shift = 0.5 * max(state.violation, 0.0) + _SHIFT
+        wanted = problem.losing(near, 0.5 * (radius + shift), state.level)
+        if np.count_nonzero(wanted & (state.c == 0.0)) > _MANY * np.count_nonzero(state.c == 0.0):
+            return self._renew(state)
+        product: np.ndarray = matrix.dot_beside(state.c, near, radius, wanted)
+        state.gradient, state.drift = product + state.linear, 0.0
+        return product
 
     def _leap(
         self, problem: Any, state: DecompositionState, check_interrupt: Callable[[], None]
@@ -341,6 +386,8 @@ class Decomposition(Solver):
         c = _trimmed(-problem.residual(scores), problem.y * scores)
         state.c[:] = np.clip(c, state.low, state.high)
         state.gradient = gram.coarse_dot(state.c) + state.linear
+        if state.error is not None:
+            state.error.add(np.arange(n), state.c)
         self._survey(problem, state)
         state.sample_gap = np.nan
         return True
@@ -422,12 +469,8 @@ class Decomposition(Solver):
         state.estimate = most / primal if primal > 0.0 else (0.0 if most <= 0.0 else np.inf)
 
     def candidate(self, problem: Any, state: DecompositionState) -> Candidate:
-        # Each pair of steps has left a rounding in the sum.
-        state.dual.balance(state.c)
-        product = state.dual.matrix.dot(state.c)
         # From here on the gradient is exact again.
-        state.gradient = product + state.linear
-        state.drift = 0.0
+        product = self._product(problem, state)
         self._survey(problem, state)
         c = state.dual.matrix.fold(state.c)
         product = product[: len(c)]
@@ -437,6 +480,11 @@ class Decomposition(Solver):
             # Far from the optimum it pays to look for the best, though not at the very start of a
             # small problem, which is over before anybody could stop it there.
             b = problem.best_intercept(product)
+        if state.error is not None:
+            loose = state.dual.matrix.off_by(state.c)
+            if np.any(problem.losing(product, 0.5 * loose, b) & (loose > 0.0)):
+                product = self._renew(state)
+                b = problem.best_intercept(product)
         state.offered = True
         if state.promised:
             state.promised = False
@@ -479,7 +527,7 @@ class Decomposition(Solver):
         if state.still:
             # Nothing moves with rows in float32.
             problem.matrix.to_float64()
-            state.gradient = state.dual.matrix.dot(state.c) + state.linear
+            self._renew(state)
         return None
 
 
