@@ -215,7 +215,7 @@ FAULTS = (
     ),
     Fault(
         "a pair of multipliers is not moved together",
-        "solvers/decomposition.py",
+        "solvers/working_sets.py",
         "c[second] = low[second] if step == down else c[second] - step",
         "c[second] = low[second] if step == down else c[second] - 0.999 * step",
         "solvers/test_decomposition.py",

@@ -22,6 +22,7 @@ from separatrix.kernels import (
 )
 from separatrix.kernels.gram import Gram, PartialGram, entry_variance, gram_of, share_gram
 from separatrix.kernels.prediction import kernel_scores
+from separatrix.kernels.running_error import RunningError
 
 KERNELS: dict[str, tuple[Any, dict]] = {
     "linear": (LinearKernel(), {}),
@@ -321,3 +322,87 @@ def test_distances_survive_an_offset(offset: float) -> None:
     c = np.eye(100)
     far = kernel_scores(RBFKernel(0.3), as_design(X + offset), as_design(X + offset), c)
     np.testing.assert_allclose(far, K, atol=1e-11)
+
+
+def drawn_points(kind: str, rng: np.random.Generator) -> np.ndarray:
+    X = rng.normal(size=(300, 40))
+    if kind == "long and short":
+        X *= np.exp(rng.normal(0.0, 2.0, size=(300, 1)))
+    elif kind == "far away":
+        X += 50.0
+    elif kind == "counts":
+        X = rng.integers(0, 2, size=(300, 40)).astype(float)
+    elif kind == "one sign":
+        # All roundings of a scalar product go the same way more often.
+        X = np.abs(X) * 3.0
+    return X
+
+
+@pytest.mark.parametrize("kind", ["plain", "long and short", "far away", "counts", "one sign"])
+@pytest.mark.parametrize("gamma", [1e-4, 0.02, 0.5])
+def test_coarse_values_are_within_their_bound(kind: str, gamma: float) -> None:
+    X = drawn_points(kind, np.random.default_rng(0))
+    gram = Gram(RBFKernel(gamma), as_design(X), cache_mb=0.01)
+    assert not gram.exact
+    index = np.arange(len(X))
+    entry, by_square, squares = gram.cached_errors()
+    if not gram.bounded:
+        # Made of differences, as scalar products would lose too many digits.
+        assert entry == np.inf and (kind, gamma) == ("long and short", 0.5)
+        return
+    off = np.abs(gram.block(index).astype(float) - gram.entries(index))
+    allowed = entry + by_square * (squares[:, None] + squares)
+    exact, more, of_exact = gram.entry_errors()
+    slack = exact + more * (of_exact[:, None] + of_exact)
+    assert np.all(off <= allowed + slack)
+    # It is a bound of roundings, and no more than some hundred of them.
+    assert np.all(allowed <= 1.1e-6 + 1e-5 * gamma * (squares[:, None] + squares))
+
+
+def test_values_of_other_kernels_have_no_coarse_bound() -> None:
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    gram = Gram(PolynomialKernel(2, 1.0, 1.0), as_design(X), cache_mb=0.001)
+    assert not gram.exact and gram.cached_errors()[0] == np.inf
+
+
+@pytest.mark.parametrize("part", [False, True])
+def test_a_running_error_bounds_what_rows_have_left(part: bool) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 10)) * np.exp(rng.normal(size=(400, 1)))
+    whole = Gram(RBFKernel(0.05), as_design(X), cache_mb=0.05)
+    matrix = whole.take(np.sort(rng.permutation(400)[:250])) if part else whole
+    n = matrix.n_samples
+    c = np.zeros(n)
+    c[rng.permutation(n)[:60]] = rng.normal(0.0, 30.0, size=60)
+    running = matrix.coarse_dot(c)
+    error = RunningError(matrix)
+    assert error.is_rounding and error.radius().max() < 1e-12
+    error.add(np.arange(n), c)
+    for _ in range(40):
+        index = np.sort(rng.permutation(n)[:5])
+        changes = rng.normal(0.0, 30.0, size=5)
+        rows = whole.cache[matrix.rows(index)].astype(float)
+        running += changes @ rows[:, matrix.columns]
+        c[index] += changes
+        error.add(index, changes)
+    assert not error.is_rounding
+    off = np.abs(running - matrix.dot(c))
+    assert np.all(off <= error.radius()) and off.max() > 1e-9
+    moved = np.zeros(n)
+    moved[3] = 1e-3
+    error.miss(moved)
+    assert np.all(np.abs(running - matrix.dot(c + moved)) <= error.radius())
+    # Whatever is known of an entry, the exact one takes its place where it counts or is wanted.
+    wanted = rng.random(n) < 0.3
+    wanted[c != 0.0] = False
+    c[~wanted & (rng.random(n) < 0.5)] = 0.0
+    exact, radius = matrix.dot(c), np.full(n, 0.5)
+    beside = matrix.dot_beside(c, exact + 0.25, radius, wanted)
+    there = wanted | (c != 0.0)
+    np.testing.assert_allclose(beside[there], exact[there], atol=1e-10)
+    np.testing.assert_allclose(beside[~there], exact[~there] + 0.25, atol=1e-10)
+    np.testing.assert_array_equal(matrix.off_by(c), np.where(there, 0.0, 0.5))
+    np.testing.assert_array_equal(matrix.dot(c), beside)
+    assert matrix.off_by(c + 1.0) == 0.0
+    matrix.forget()
+    np.testing.assert_allclose(matrix.dot(c), exact, atol=1e-10)

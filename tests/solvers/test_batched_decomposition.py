@@ -19,7 +19,7 @@ from separatrix.kernels.objective import KernelObjective
 from separatrix.losses import Hinge
 from separatrix.objectives.base import Bound
 from separatrix.solvers import select_solver
-from separatrix.solvers.batched_decomposition import BatchedDecomposition, _nth
+from separatrix.solvers.batched_decomposition import BatchedDecomposition
 from separatrix.solvers.driver import minimise, minimise_batch, watch
 
 KERNELS = {
@@ -200,14 +200,6 @@ def test_one_part_is_the_same_as_alone() -> None:
     other = minimise(problems[1], select_solver(problems[1]), tol=1e-10)
     np.testing.assert_allclose(alone.theta, whole[1].theta, atol=1e-6)
     np.testing.assert_allclose(alone.theta[:-1], other.theta[:-1], atol=1e-4)
-
-
-def test_the_nth_smallest() -> None:
-    rng = np.random.default_rng(0)
-    for n in range(1, 40):
-        values = rng.integers(0, 5, size=n).astype(float)
-        for k in range(n):
-            assert _nth(values.copy(), n, k) == np.sort(values)[k]
 
 
 def test_equal_gradients_do_not_hide_a_violator() -> None:

@@ -10,7 +10,9 @@ from separatrix.data.design import as_design
 from separatrix.kernels import CallableKernel, LinearKernel, PolynomialKernel, RBFKernel
 from separatrix.kernels.gram import Gram
 from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
+from separatrix.kernels.running_error import RunningError
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
+from separatrix.objectives.enclosure import Level
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L2
 from separatrix.solvers import select_solver
@@ -264,3 +266,78 @@ def test_whoever_watches_hears_of_the_sample_that_is_fitted_first():
     assert there and max(there) < len(seen) - 1
     assert 0.0 <= seen[there[-1]].sample_gap <= 1e-2
     assert all(seen[k].iteration == 0 for k in there)
+
+
+@pytest.fixture
+def of_many() -> KernelObjective:
+    """A machine with rows that are in no product in float64."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1_600, 3))
+    y = np.where(X[:, 0] * X[:, 1] + 0.2 * rng.normal(size=len(X)) > 0.0, 1.0, -1.0)
+    return KernelObjective(Gram(RBFKernel(0.5), as_design(X), cache_mb=4.0), y, Hinge(), C=2.0)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-5, 1e-8])
+def test_rows_beyond_their_margin_are_enclosed_by_the_running_gradient(of_many, tol) -> None:
+    problem = of_many
+    solution = minimise(problem, Decomposition(), tol=tol, max_iter=10_000)
+    certificate, theta = solution.certificate, solution.theta
+    assert certificate.status == "optimal"
+    c, b = problem.weights_of(theta), float(problem.intercept_of(theta))
+    radius = problem.matrix.off_by(c)
+    loose = radius > 0.0
+    assert np.count_nonzero(loose) > 400 and not np.any(loose & (c != 0.0))
+    product = problem.matrix.dot(c)
+    enclosed = problem.enclosed_at(theta, Level.NORMS)
+    problem.matrix.forget()
+    exact = problem.matrix.dot(c)
+    # Every entry is within its radius, and no row that is not known exactly has a loss.
+    assert np.all(np.abs(product - exact)[loose] <= radius[loose])
+    np.testing.assert_allclose(product[~loose], exact[~loose], atol=1e-10)
+    assert np.all(np.abs(enclosed[0].middle - exact - b) <= enclosed[0].radius + 1e-10)
+    assert np.all((problem.y * (product + b) - radius)[loose] > 1.0)
+    # Both sides of the certificate hold of the exact product.
+    primal = 0.5 * c @ exact + problem.loss_value(exact + b)
+    dual = float(np.abs(c).sum() - 0.5 * c @ exact)
+    assert certificate.primal >= primal * (1.0 - 1e-12)
+    assert certificate.dual <= dual * (1.0 + 1e-12)
+    assert certificate.primal <= primal * (1.0 + 1e-9)
+
+
+def test_only_a_soft_margin_of_the_whole_matrix_leaves_rows_out(of_many) -> None:
+    assert of_many.flat
+    assert not of_many.sample(np.arange(0, 1_600, 2)).flat
+    problem = KernelObjective(of_many.matrix, of_many.y, Hinge(), C=2.0, fit_intercept=False)
+    assert not problem.flat
+    assert not KernelHardMarginObjective(of_many.matrix, of_many.y).flat
+
+
+def test_where_too_many_rows_are_in_doubt_all_are_computed(of_many, monkeypatch) -> None:
+    radius = RunningError.radius
+    monkeypatch.setattr(RunningError, "radius", lambda self: radius(self) + 10.0)
+    solution = minimise(of_many, Decomposition(), tol=1e-5, max_iter=10_000)
+    assert solution.certificate.ok
+    assert np.all(of_many.matrix.off_by(of_many.weights_of(solution.theta)) == 0.0)
+
+
+def test_a_row_that_an_intercept_puts_in_doubt_is_computed(of_many, monkeypatch) -> None:
+    # The first look takes every row for one beyond its margin; the second one knows better.
+    losing, looks = of_many.losing, []
+
+    def credulous(product, radius, b):
+        looks.append(1)
+        found = losing(product, radius, b)
+        return np.zeros_like(found) if len(looks) % 2 else found
+
+    monkeypatch.setattr(of_many, "losing", credulous)
+    state = Decomposition().init(of_many, of_many.zero(), np.random.default_rng(0))
+    for _ in range(3):
+        state = Decomposition().step(of_many, state, lambda: None)
+    candidate = Decomposition().candidate(of_many, state)
+    assert len(looks) == 2
+    c = of_many.weights_of(candidate.theta)
+    assert np.all(of_many.matrix.off_by(c) == 0.0)
+    K = KERNELS["rbf"][0](of_many.matrix.design.matrix)
+    np.testing.assert_allclose(
+        candidate.scores, K @ c + of_many.intercept_of(candidate.theta), atol=1e-9
+    )

@@ -37,6 +37,7 @@ from separatrix.kernels.functions import (
     SigmoidKernel,
     SquaresKernel,
 )
+from separatrix.kernels.matrix_rows import add_mirrored_tile, add_tile
 from separatrix.kernels.points import (
     DENSE_BYTES,
     HELD_BYTES,
@@ -73,6 +74,8 @@ _MIRRORED = 128
 # The largest error that float32 rows may have, relative to the largest entry.  They only steer the
 # solver, whose end is judged in float64; but far wrong they would steer it in circles.
 _COARSEST = 1e-4
+# A rounding of float32.
+_UNIT32 = 0.5 * EPS32
 # Up to so many rows there is next to nothing to compute.
 FEW = 200
 # Up to so many the cache is in float64 from the start, if it holds them all.
@@ -124,6 +127,20 @@ class _Source(ABC):
     def errors(self) -> tuple[float, float, np.ndarray]:
         """Numbers ``a``, ``b`` and ``s``: a value is off by no more than ``a + b (s_i + s_j)``."""
         return self.error, 0.0, np.abs(self.diagonal)
+
+    def coarse_errors(self) -> tuple[float, float, np.ndarray]:
+        """The same of values in float32."""
+        return np.inf, 0.0, np.abs(self.diagonal)
+
+
+def _add_tile(tile: np.ndarray, c: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+    """``out[rows] += tile @ c`` in float64, without a copy of the tile, which may be mirrored."""
+    if tile.dtype == np.float64:
+        out[rows] += tile @ c
+    elif tile.flags.c_contiguous or tile.strides[1] == tile.itemsize:
+        add_tile(tile, c, rows, out)
+    else:
+        add_mirrored_tile(tile.T, c, rows, out)
 
 
 def _length(columns: np.ndarray | slice, n: int) -> int:
@@ -181,6 +198,19 @@ def _distance_errors(kernel: RBFKernel, d: int) -> tuple[float, float]:
     some to spare.  The exponential passes on no more than that, and has roundings of its own.
     """
     return 48.0 * UNIT + _lost(kernel, 0.0, d), 2.2 * (d + 12.0) * UNIT * kernel.gamma
+
+
+def _coarse_distance_errors(kernel: RBFKernel, d: int) -> tuple[float, float]:
+    """The same in float32, from squares that were computed in float64 and rounded.
+
+    The points were rounded, ``2 u`` of the scalar product, which is off by ``gamma_d`` besides; and
+    so were the squares and the factor.  With those of two additions that makes
+    ``(d + 16) u gamma (s_i + s_j)``.  The power of two has fewer than sixteen roundings of a value
+    up to one, its series included.
+    """
+    share = (d + 16.0) * _UNIT32
+    lost = (1.0 + kernel.gamma) * (d + 16.0) * 2.0**-120
+    return 16.0 * _UNIT32 + lost, 1.1 * share * kernel.gamma if share < 0.01 else np.inf
 
 
 def _value_error(kernel: Kernel, d: int, largest: float) -> float:
@@ -249,6 +279,15 @@ class _InnerProductSource(_Source):
         if isinstance(self._kernel, RBFKernel) and self.error < np.inf:
             return *_distance_errors(self._kernel, self._d), self._exact.squares
         return super().errors()
+
+    def coarse_errors(self) -> tuple[float, float, np.ndarray]:
+        if not self._single:
+            # Computed in float64, and rounded.
+            entry, by_square, squares = self.errors()
+            return entry + 1.1 * _UNIT32 * self.largest() + 2.0**-140, by_square, squares
+        if not isinstance(self._kernel, RBFKernel):
+            return super().coarse_errors()
+        return *_coarse_distance_errors(self._kernel, self._d), self._exact.squares
 
     @property
     def typical(self) -> float:
@@ -408,7 +447,8 @@ class _Face(ABC):
     shape: tuple[int, int]
     diagonal: np.ndarray
     samples: np.ndarray
-    _last: tuple[np.ndarray, np.ndarray] | None = None
+    # The last product: its coefficients, itself, and how far entries are off besides rounding.
+    _last: tuple[np.ndarray, np.ndarray, np.ndarray | None] | None = None
 
     @property
     def n_samples(self) -> int:
@@ -421,18 +461,46 @@ class _Face(ABC):
     def t_dot(self, a: np.ndarray) -> np.ndarray:
         return a
 
+    def dot_beside(
+        self: Any, c: np.ndarray, near: np.ndarray, radius: np.ndarray, wanted: np.ndarray
+    ) -> np.ndarray:
+        """``K c`` in float64 where a coefficient is not zero or the entry is wanted.
+
+        The other entries are ``near``, which are off by no more than ``radius``.
+        """
+        there = wanted | (c != 0.0)
+        out: np.ndarray = self.whole.product(self.columns, c, wanted=wanted)
+        out[~there] = near[~there]
+        self.remember(c, out, np.where(there, 0.0, radius))
+        return out
+
     @abstractmethod
     def _product(self, c: np.ndarray) -> np.ndarray: ...
 
     def dot(self, c: np.ndarray) -> np.ndarray:
         """``K c`` in float64, from the data; the last product is remembered."""
         if self._last is None or not np.array_equal(self._last[0], c):
-            self._last = (c.copy(), self._product(c))
+            self._last = (c.copy(), self._product(c), None)
         return self._last[1].copy()
 
-    def remember(self, c: np.ndarray, product: np.ndarray) -> None:
-        """Take in what :meth:`dot` would give for some coefficients."""
-        self._last = c.copy(), product.copy()
+    def remember(
+        self, c: np.ndarray, product: np.ndarray, radius: np.ndarray | None = None
+    ) -> None:
+        """Take in what :meth:`dot` gives from here on for some coefficients.
+
+        ``radius``: by how much entries may be off, where that is more than rounding in float64.
+        """
+        self._last = c.copy(), product.copy(), radius
+
+    def forget(self) -> None:
+        """Let :meth:`dot` compute anew what was remembered."""
+        self._last = None
+
+    def off_by(self, c: np.ndarray) -> np.ndarray | float:
+        """By how much :meth:`dot` may be off, besides its rounding in float64."""
+        if self._last is None or self._last[2] is None or not np.array_equal(self._last[0], c):
+            return 0.0
+        return self._last[2]
 
     def positions(self) -> np.ndarray:
         """Where each row of the design is: the inverse of ``samples``, where all are there."""
@@ -666,10 +734,17 @@ class Gram(_Face):
         return self.product(self.columns, c)
 
     @pool.with_one_blas_thread
-    def product(self, index: np.ndarray, c: np.ndarray, coarse: bool = False) -> np.ndarray:
+    def product(
+        self,
+        index: np.ndarray,
+        c: np.ndarray,
+        coarse: bool = False,
+        wanted: np.ndarray | None = None,
+    ) -> np.ndarray:
         """``K c`` at the positions ``index``, for coefficients ``c`` there and zero elsewhere.
 
-        ``coarse`` takes entries in float32, where the cache does.
+        ``coarse`` takes entries in float32, where the cache does, and sums them in float64.  Where
+        a coefficient is zero and the entry not ``wanted``, the product is not computed.
         """
         coarse = coarse and not self.exact
         out = np.zeros(len(index))
@@ -677,22 +752,20 @@ class Gram(_Face):
         if not len(used):
             return out
         # The coefficients' own rows and columns are a symmetric block: half of it is enough.
-        rest = np.flatnonzero(c == 0.0)
+        rest = np.flatnonzero(c == 0.0 if wanted is None else (c == 0.0) & wanted)
         values = c[used]
         if len(rest):
             for i, j, tile in self._source.tiles(index[rest], index[used], coarse):
-                out[rest[i]] += tile @ values[j].astype(tile.dtype, copy=False)
-        for part in slices(0, len(used), 8 * TILE_ROWS):
+                _add_tile(tile, values[j], rest[i], out)
+        for part in slices(0, len(used), TILE_ROWS):
             mine = index[used[part]]
             for i, j, tile in self._source.tiles(mine, index[used[part.start :]], coarse):
                 rows, columns = used[part][i], used[part.start :][j]
-                # In the type of the tile, which would be converted whole otherwise.
-                left, right = (c[k].astype(tile.dtype, copy=False) for k in (rows, columns))
                 # Beyond the diagonal block the mirrored tile counts too.
                 beyond = max(0, (part.stop - part.start) - j.start)
-                out[rows] += tile @ right
+                _add_tile(tile, c[columns], rows, out)
                 if beyond < tile.shape[1]:
-                    out[columns[beyond:]] += left @ tile[:, beyond:]
+                    _add_tile(tile[:, beyond:].T, c[rows], columns[beyond:], out)
         return out
 
     def points(self, index: np.ndarray | None = None) -> Design:
@@ -795,6 +868,10 @@ class Gram(_Face):
     def small(self, index: np.ndarray) -> SmallGram:
         """The matrix of a few of the positions, whole."""
         return SmallGram(self, self.block(index), self.diagonal[index])
+
+    def cached_errors(self) -> tuple[float, float, np.ndarray]:
+        """What :meth:`entry_errors` says, of the rows of the cache and of coarse entries."""
+        return self._source.errors() if self.exact else self._source.coarse_errors()
 
     @property
     def places(self) -> np.ndarray:

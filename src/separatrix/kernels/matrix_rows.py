@@ -8,7 +8,7 @@ from separatrix._compiled.compilation import FASTMATH, njit
 from separatrix.losses.hinge import _hinge_conjugate as conjugate_at
 from separatrix.losses.hinge import _hinge_value as value_at
 
-__all__ = ["add_parts", "add_rows", "charges"]
+__all__ = ["add_mirrored_tile", "add_parts", "add_rows", "add_tile", "charges"]
 
 # Columns at a time: what the rows are added to stays in the first-level cache.
 _PIECE = 2048
@@ -44,6 +44,28 @@ def add_rows(cache, slots, changes, runs, gradient, start, stop):
                     gradient[k] += d0 * row0[k + shift]
                 r += 1
             a = end
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
+def add_tile(tile, c, rows, out):
+    """``out[rows] += tile @ c``, summed in float64 whatever the tile's type."""
+    for i in range(tile.shape[0]):
+        row, added = tile[i], 0.0
+        for j in range(c.shape[0]):
+            added += row[j] * c[j]
+        out[rows[i]] += added
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
+def add_mirrored_tile(tile, c, columns, out):
+    """``out[columns] += c @ tile``, likewise."""
+    added = np.zeros(columns.shape[0])
+    for i in range(tile.shape[0]):
+        row, factor = tile[i], c[i]
+        for j in range(columns.shape[0]):
+            added[j] += factor * row[j]
+    for j in range(columns.shape[0]):
+        out[columns[j]] += added[j]
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)

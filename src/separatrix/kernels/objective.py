@@ -102,7 +102,8 @@ class KKTConditions:
     Attributes
     ----------
     margin : ndarray of shape (n_samples,)
-        ``z_i = y_i f(x_i)``; NaN for a row that takes no part.
+        ``z_i = y_i f(x_i)``; NaN for a row that takes no part.  Of rows outside the margin, of
+        thousands, it may have float32's digits.
     multiplier : ndarray of shape (n_samples,)
         ``alpha_i``.
     upper : ndarray of shape (n_samples,)
@@ -346,6 +347,8 @@ class _InKernelSpace:
     weights_of: Callable[[np.ndarray], np.ndarray]
     intercept_of: Callable[[np.ndarray], Any]
     join: Callable[[np.ndarray, Any], np.ndarray]
+    # Whether a row far enough beyond its margin counts for nothing, wherever exactly it is.
+    flat: bool = False
     _convex: bool | None = None
     _came: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -386,6 +389,7 @@ class _InKernelSpace:
             return Enclosure(np.zeros(len(c)), np.zeros(len(c)), 0.0), 0.0, 0.0
         matrix, index = self.matrix.whole, self.matrix.columns
         product, radius = matrix.enclosed_product(index, c, self.matrix.dot(c))
+        radius += self.matrix.off_by(c)
         rest = np.zeros_like(product)
         if level is Level.DOUBLED:
             at = np.flatnonzero((c != 0.0) | (b is not None and self.losing(product, radius, b)))
@@ -518,6 +522,8 @@ class KernelObjective(_InKernelSpace, MarginObjective):
     def __init__(self, gram: Any, y: np.ndarray, loss: Loss, **options: Any) -> None:
         super().__init__(gram, y, loss, **options)
         self.matrix = gram
+        whole = isinstance(gram, Gram | PartialGram) and gram.whole.bounded
+        self.flat = whole and loss.flat_from is not None and self.balances
 
     def losing(self, product: np.ndarray, radius: np.ndarray, b: float) -> np.ndarray:
         flat = self.loss.flat_from
@@ -530,6 +536,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
     def of_rows(self, index: np.ndarray) -> Self:
         part = super().of_rows(index)
         part.matrix = part.design = self.matrix.small(index)
+        part.flat = False
         return part
 
     def formula(self) -> Formula:

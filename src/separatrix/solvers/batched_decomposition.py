@@ -1,12 +1,8 @@
 r"""Decomposition of the duals of several kernel machines on one matrix, in one compiled loop.
 
-The steps are those of :mod:`separatrix.solvers.decomposition`: working sets of the coefficients
-that violate the conditions of optimality most, improved two at a time (Fan, Chen and Lin, 2005).
-Where all rows of the matrix are in memory and a machine has some hundred of them, what there is to
-do between two working sets takes less time than to say so in Python.
-
-Coefficients inside their range move as one by a Newton step under the equality, which crosses in
-one step the valleys that pairs crawl along (Scheinberg, 2006); one that meets its end stays there.
+The steps are those of :mod:`separatrix.solvers.working_sets`.  Where all rows of the matrix are in
+memory and a machine has some hundred of them, what there is to do between two working sets takes
+less time than to say so in Python.
 """
 
 from __future__ import annotations
@@ -19,293 +15,109 @@ import numpy as np
 
 from separatrix._compiled import pool
 from separatrix._compiled.compilation import FASTMATH, njit
-from separatrix._compiled.elementary import larger, smaller
 from separatrix.kernels.batched import BatchedObjective
 from separatrix.kernels.gram import FEW
 from separatrix.kernels.matrix_rows import add_rows
-from separatrix.solvers.decomposition import CLOSER, FINEST, FLAT, PROMISE, SPARE, improve
+from separatrix.solvers.working_sets import (
+    CLOSER,
+    FINEST,
+    FLAT,
+    PROMISE,
+    SPARE,
+    choose,
+    ends,
+    gap,
+    improve,
+    leaps,
+)
 
 __all__ = ["BatchedDecomposition", "BatchedState"]
 
-# Coefficients of a working set that are there for their violation; and up to how many all are.
-_VIOLATORS = 48
-_ALL = 96
-# Up to how many coefficients inside their range are in every set, and move by Newton steps.
-_MOST_INSIDE = 512
-_LEAPING = 192
-# Such steps, one after another, down slopes without curvature.
-_LEAPS = 8
+# Coefficients of a working set at either end that are there for their violation, and up to how many
+# there are with those inside their range.
+_VIOLATORS, _LARGEST_SET = 48, 608
+# Up to how many inside their range move by Newton steps, and how many of these follow one another.
+_LEAPING, _LEAPS = 192, 8
 # Working sets after which another method should do better.
 _MOST_SETS = 400
 # Changes of entries of gradients that a part makes before the clock is looked at.
 _MOST_WORK = 30_000_000
 # Looks at the exact gradient after which another method should do better.
 _ROUNDS = 6
-_NO_NAN = FASTMATH | {"nnan"}
-
-
-@njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
-def _ends(g, c, low, high):
-    """The least gradient of those that can rise, the largest of those that can fall."""
-    lowest, highest = np.inf, -np.inf
-    for k in range(g.shape[0]):
-        lowest = smaller(lowest, g[k] if c[k] < high[k] else np.inf)
-        highest = larger(highest, g[k] if c[k] > low[k] else -np.inf)
-    return lowest, highest
-
-
-@njit(nogil=True, cache=True)
-def _nth(values, count, n):
-    """The ``n``-th smallest of the first values, which are reordered (Hoare, 1961)."""
-    first, last = 0, count - 1
-    while first < last:
-        pivot = values[(first + last) // 2]
-        i, j = first, last
-        while i <= j:
-            while values[i] < pivot:
-                i += 1
-            while values[j] > pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if n <= j:
-            last = j
-        elif n >= i:
-            first = i
-        else:
-            break
-    return values[n]
-
-
-@njit(nogil=True, cache=True)
-def _choose(g, c, low, high, lowest, highest, chosen):
-    """Write down the worst violators at either end and those inside their range; how many."""
-    q = g.shape[0]
-    if q <= _ALL:
-        for k in range(q):
-            chosen[k] = k
-        return q
-    up, down = np.empty(q), np.empty(q)
-    rises, falls = 0, 0
-    for k in range(q):
-        if c[k] < high[k] and g[k] < highest:
-            up[rises] = g[k]
-            rises += 1
-        if c[k] > low[k] and g[k] > lowest:
-            down[falls] = -g[k]
-            falls += 1
-    below = _nth(up, rises, _VIOLATORS - 1) if rises > _VIOLATORS else np.inf
-    above = -_nth(down, falls, _VIOLATORS - 1) if falls > _VIOLATORS else -np.inf
-    # Entries equal to the threshold fill the places that are left, and no more.
-    m, rises, falls, inside = 0, 0, 0, 0
-    for k in range(q):
-        can_rise, can_fall = c[k] < high[k], c[k] > low[k]
-        taken = False
-        if can_rise and g[k] < highest and g[k] <= below:
-            rises += g[k] == below
-            taken = g[k] < below or rises <= _VIOLATORS
-        if can_fall and g[k] > lowest and g[k] >= above:
-            falls += g[k] == above
-            taken = taken or g[k] > above or falls <= _VIOLATORS
-        if not taken and can_rise and can_fall and inside < _MOST_INSIDE:
-            inside += 1
-            taken = True
-        if taken:
-            chosen[m] = k
-            m += 1
-    return m
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _forward(m, n, v):
-    """Solve with the first rows of a lower triangle, in place."""
-    for j in range(n):
-        f = v[j]
-        for i in range(j):
-            f -= m[j, i] * v[i]
-        v[j] = f / m[j, j]
+def _survey(g, c, low, high, linear, split, lowest, highest):
+    """The gap, the violation, the intercept and the objective by the gradient at hand.
 
-
-@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _backward(m, n, v):
-    """The same with its transpose."""
-    for j in range(n - 1, -1, -1):
-        v[j] /= m[j, j]
-        f = v[j]
-        for i in range(j):
-            v[i] -= f * m[j, i]
-
-
-@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _direction(matrix, rows, columns, g, free, lift, flat, u):
-    """A direction of sum zero that lowers the dual, on ``free``; the number of its entries.
-
-    It is the Newton step, of those that do not depend on others; or where one that does makes for a
-    direction without curvature that is not level, that direction, and the number is negative.
+    ``lowest`` and ``highest`` receive the ends of the coefficients before the split and of those
+    after it, if there are any, which have sums of their own.
     """
-    n, kept = len(free), 0
-    m = np.empty((n, n))
-    v = np.empty(n)
-    for k in range(n):
-        row = matrix[rows[free[k]]]
-        # A constant is added, which changes nothing of moves whose sum is zero.
-        for i in range(kept):
-            v[i] = row[columns[free[i]]] + lift
-        _forward(m, kept, v)
-        own = row[columns[free[k]]] + lift
-        pivot = own
-        for i in range(kept):
-            pivot -= v[i] * v[i]
-        if pivot > flat:
-            for i in range(kept):
-                m[kept, i] = v[i]
-            m[kept, kept] = np.sqrt(pivot)
-            free[kept] = free[k]
-            kept += 1
-            continue
-        _backward(m, kept, v)
-        slope, size, total = g[free[k]], abs(g[free[k]]), 1.0
-        for i in range(kept):
-            slope -= v[i] * g[free[i]]
-            size += abs(v[i] * g[free[i]])
-            total -= v[i]
-        if abs(slope) > 1e-9 * size and abs(total) < 1e-6:
-            sign = -1.0 if slope > 0.0 else 1.0
-            for i in range(kept):
-                u[i] = -sign * v[i]
-            u[kept] = sign
-            free[kept] = free[k]
-            return -(kept + 1)
-    if kept < 2:
-        return 0
-    for i in range(kept):
-        u[i], v[i] = g[free[i]], 1.0
-    _forward(m, kept, u)
-    _backward(m, kept, u)
-    _forward(m, kept, v)
-    _backward(m, kept, v)
-    level = u[:kept].sum() / v[:kept].sum()
-    for i in range(kept):
-        u[i] = level * v[i] - u[i]
-    return kept
+    q, most, violation, threshold, value = len(g), 0.0, -np.inf, 0.0, 0.0
+    groups, sums = ((0, split), (split, q)), 2 if split < q else 1
+    for k in range(sums):
+        u, v = groups[k]
+        lowest[k], highest[k] = ends(g[u:v], c[u:v], low[u:v], high[u:v])
+        violation = max(violation, highest[k] - lowest[k])
+        middle = 0.5 * (lowest[k] + highest[k])
+        if not abs(middle) < np.inf:
+            # Nothing can rise, or nothing fall, or neither.
+            middle = highest[k] if abs(highest[k]) < np.inf else lowest[k]
+            middle = middle if abs(middle) < np.inf else 0.0
+        most += gap(g[u:v], c[u:v], low[u:v], high[u:v], middle)
+        threshold += middle / sums
+    for k in range(q):
+        value += 0.5 * c[k] * (g[k] + linear[k])
+    return most, violation, -threshold, value
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _vanishes(g, c, linear, met):
+    """Whether the square of the weights is below ``met`` times that of the sum of coefficients."""
+    square, size = 0.0, 0.0
+    for k in range(len(g)):
+        square += c[k] * (g[k] - linear[k])
+        size += abs(c[k])
+    return not square > met * size * size
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _improve_set(
-    matrix, slots, places, own, diagonal, flat, near, w, of_first, g, c, low, high
+    matrix, slots, places, own, diagonal, flat, split, lowest, highest, g, c, low, high
 ):  # fmt: skip
-    """Improve the coefficients of a working set; the work, and how many have changed.
-
-    ``w``: their places in the part, of which the first ``of_first`` have a sum of their own.
-    """
-    m = len(w)
+    """Improve the coefficients of a working set; the work, and whether any has moved."""
+    q, violation, of_first, m = len(g), -np.inf, 0, 0
+    groups, sums = ((0, split), (split, q)), 2 if split < q else 1
+    w, none = np.empty(q, dtype=np.intp), np.zeros(q, dtype=np.bool_)
+    for k in range(sums):
+        u, v = groups[k]
+        violation = max(violation, highest[k] - lowest[k])
+        if highest[k] > lowest[k]:
+            n = choose(
+                g[u:v], c[u:v], low[u:v], high[u:v], lowest[k], highest[k], _VIOLATORS, none,
+                _LARGEST_SET, w[m:],
+            )  # fmt: skip
+            w[m : m + n] += u
+            m += n
+        of_first = m if k == 0 else of_first
+    w = w[:m]
     at, before = places[w], c[w]
     rows = slots[at]
     new, own_g = before.copy(), g[w]
     block, ready = np.empty((m, m), dtype=matrix.dtype), np.zeros(m, dtype=np.bool_)
     done = improve(
-        matrix, rows, at, block, ready, own_g, new, low[w], high[w], diagonal[at],
-        flat, near, 10 * m, of_first,
+        matrix, rows, at, block, ready, own_g, new, low[w], high[w], diagonal[at], flat,
+        CLOSER * violation, 10 * m, of_first,
     )  # fmt: skip
-    n = 0
-    changed, changes = np.empty(m, dtype=np.intp), np.empty(m)
-    for k in range(m):
-        if new[k] != before[k]:
-            changed[n], changes[n] = rows[k], new[k] - before[k]
-            c[w[k]] = new[k]
-            n += 1
-    add_rows(matrix, changed[:n], changes[:n], own, g, 0, len(g))
-    return (done + n + 4) * len(g), n
-
-
-@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _leaps(
-    matrix, slots, places, own, flat, chosen, moves, g, c, low, high, u, v
-):  # fmt: skip
-    """Leaps of the free coefficients from ``u`` to ``v``, which have a sum; the work of them."""
-    work, q = 0, len(g)
-    # One down a slope without curvature is followed by others.
-    for _ in range(_LEAPS):
-        n = _leap(
-            matrix, slots, places[u:v], g[u:v], c[u:v], low[u:v], high[u:v], flat, chosen, moves
+    c[w] = new
+    changed = np.flatnonzero(new != before)
+    add_rows(matrix, rows[changed], (new - before)[changed], own, g, 0, q)
+    work = 0
+    for k in range(sums):
+        work += leaps(
+            matrix, slots, places, own, flat, _LEAPING, _LEAPS, g, c, low, high, *groups[k]
         )
-        if n == 0:
-            break
-        at = slots[places[u:v][chosen[: abs(n)]]]
-        add_rows(matrix, at, moves[: abs(n)], own, g, 0, q)
-        for k in range(abs(n)):
-            i = u + chosen[k]
-            c[i] = min(max(c[i] + moves[k], low[i]), high[i])
-        work += abs(n) * (n * n // 6 + q)
-        if n > 0:
-            break
-    return work
-
-
-@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _leap(matrix, slots, columns, g, c, low, high, flat, chosen, moves):
-    """A step of those inside their range at once: which, by how much, and how many.
-
-    It ends where the first of them meets its end.  The number is negative for one along which there
-    is no curvature, and zero where there is no step.
-    """
-    q, n, lift = g.shape[0], 0, 0.0
-    for k in range(q):
-        if low[k] < c[k] < high[k]:
-            if n == _LEAPING:
-                return 0
-            chosen[n] = k
-            n += 1
-            lift = max(lift, abs(matrix[slots[columns[k]], columns[k]]))
-    if n < 2:
-        return 0
-    u = np.zeros(n)
-    n = _direction(matrix, slots[columns], columns, g, chosen[:n], lift, 64.0 * flat, u)
-    length, end = (1.0, -1) if n > 0 else (np.inf, -1)
-    level, n = n > 0, abs(n)
-    descent = 0.0
-    for i in range(n):
-        k = chosen[i]
-        descent += u[i] * g[k]
-        reach = np.inf
-        if u[i] > 0.0:
-            reach = (high[k] - c[k]) / u[i]
-        elif u[i] < 0.0:
-            reach = (low[k] - c[k]) / u[i]
-        if reach < length:
-            length, end = reach, i
-    if not (n >= 2 and descent < 0.0 and 0.0 < length < np.inf):
-        return 0
-    # What rounding leaves of the sum goes to the one with the most slack.
-    widest, slack, excess = -1, 0.0, 0.0
-    for i in range(n):
-        k = chosen[i]
-        new = min(max(c[k] + length * u[i], low[k]), high[k])
-        if i == end:
-            new = high[k] if u[i] > 0.0 else low[k]
-        moves[i] = new - c[k]
-        excess += moves[i]
-        distance = min(new - low[k], high[k] - new)
-        if distance > slack:
-            widest, slack = i, distance
-    if not abs(excess) < slack:
-        return 0
-    moves[widest] -= excess
-    return n if level else -n
-
-
-@njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
-def _gap(g, c, low, high, at):
-    """The gap of coefficients whose sum is fixed, with the multiplier ``at`` of that sum.
-
-    No term is negative: it is the most that a coefficient can gain by going to an end of its range.
-    """
-    gap = 0.0
-    for k in range(g.shape[0]):
-        gap += larger(at - g[k], 0.0) * (high[k] - c[k]) + larger(g[k] - at, 0.0) * (c[k] - low[k])
-    return gap
+    return (done + len(changed) + 4) * q + work, len(changed) > 0 or work > 0
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
@@ -326,36 +138,15 @@ def _work(
         if not active[p]:
             continue
         a, z = starts[p], starts[p + 1]
-        q, split = z - a, splits[p] - a
+        split = splits[p] - a
         own = runs[run_starts[p] : run_starts[p + 1]]
         g_, c_, low_, high_ = g[a:z], c[a:z], low[a:z], high[a:z]
-        places = columns[a:z]
-        groups = ((0, split), (split, q))
-        sums = 2 if split < q else 1
-        chosen, moves = np.empty(q, dtype=np.intp), np.empty(q)
-        picked = np.empty(q, dtype=np.intp)
         lowest, highest = np.empty(2), np.empty(2)
         while True:
-            gap, violation, threshold = 0.0, -np.inf, 0.0
-            for k in range(sums):
-                u, v = groups[k]
-                lowest[k], highest[k] = _ends(g_[u:v], c_[u:v], low_[u:v], high_[u:v])
-                violation = max(violation, highest[k] - lowest[k])
-                middle = 0.5 * (lowest[k] + highest[k])
-                if not abs(middle) < np.inf:
-                    # Nothing can rise, or nothing fall, or neither.
-                    middle = highest[k] if abs(highest[k]) < np.inf else lowest[k]
-                    middle = middle if abs(middle) < np.inf else 0.0
-                gap += _gap(g_[u:v], c_[u:v], low_[u:v], high_[u:v], middle)
-                threshold += middle / sums
-            value, square, size = 0.0, 0.0, 0.0
-            for k in range(q):
-                value += 0.5 * c_[k] * (g_[k] + linear[a + k])
-                square += c_[k] * (g_[k] - linear[a + k])
-                size += abs(c_[k])
-            level[p] = -threshold
-            estimate[p] = gap / abs(value) if value != 0.0 else (np.inf if gap > 0.0 else 0.0)
-            if met > 0.0 and not square > met * size * size:
+            found = _survey(g_, c_, low_, high_, linear[a:z], split, lowest, highest)
+            most, violation, level[p], value = found
+            estimate[p] = most / abs(value) if value != 0.0 else (np.inf if most > 0.0 else 0.0)
+            if met > 0.0 and _vanishes(g_, c_, linear[a:z], met):
                 estimate[p], still[p] = np.inf, True
                 break
             if used[p] >= sets:
@@ -368,30 +159,12 @@ def _work(
                 still[p] = True
                 break
             used[p] += 1
-            m, of_first = 0, 0
-            for k in range(sums):
-                u, v = groups[k]
-                if highest[k] > lowest[k]:
-                    n = _choose(
-                        g_[u:v], c_[u:v], low_[u:v], high_[u:v], lowest[k], highest[k], picked
-                    )
-                    for i in range(n):
-                        chosen[m + i] = u + picked[i]
-                    m += n
-                of_first = m if k == 0 else of_first
-            done, n = _improve_set(
-                matrix, slots, places, own, diagonal, flat, CLOSER * violation, chosen[:m],
-                of_first, g_, c_, low_, high_,
+            done, moved = _improve_set(
+                matrix, slots, columns[a:z], own, diagonal, flat, split, lowest, highest,
+                g_, c_, low_, high_,
             )  # fmt: skip
             work[p] += done
-            still[p] = n == 0
-            for k in range(sums):
-                u, v = groups[k]
-                more = _leaps(
-                    matrix, slots, places, own, flat, picked, moves, g_, c_, low_, high_, u, v
-                )
-                work[p] += more
-                still[p] = still[p] and more == 0
+            still[p] = not moved
 
 
 @dataclass

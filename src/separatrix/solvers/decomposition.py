@@ -9,10 +9,10 @@ hinge) is a quadratic problem under a box and one equality,
 Without an intercept there is no equality: a further point at the origin has the coefficient that
 makes up for the sum (:class:`separatrix.kernels.gram.AnchoredGram`).
 
-Each step takes the coefficients that violate the conditions of optimality most (Osuna, Freund and
-Girosi, 1997; Joachims, 1999), together with those of the step before, and improves them two at a
-time (Platt, 1998), the second chosen by what it gains (Fan, Chen and Lin, 2005).  Only then is the
-gradient of the others brought up to date, by rows of the matrix that were computed all at once.
+Each step takes the coefficients that violate the conditions of optimality most, together with those
+of the step before, and improves them two at a time (:mod:`separatrix.solvers.working_sets`).  Only
+then is the gradient of the others brought up to date, by rows of the matrix that were computed all
+at once.
 
 The rows are in float32 and steer the steps.  A check computes the product :math:`Kc` anew in
 float64, and the solver goes on from that exact gradient: what the rows are off by then weighs only
@@ -28,13 +28,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from separatrix._compiled import pool
-from separatrix._compiled.compilation import FASTMATH, njit
-from separatrix._compiled.elementary import larger, smaller
 from separatrix._compiled.linear_algebra import inner
-from separatrix._compiled.rounding import EPS
 from separatrix.kernels.gram import FEW
 from separatrix.kernels.matrix_rows import add_rows
 from separatrix.kernels.objective import (
@@ -42,37 +38,29 @@ from separatrix.kernels.objective import (
     KernelObjective,
     QuadraticDual,
 )
+from separatrix.kernels.running_error import RunningError
 from separatrix.solvers.protocol import Candidate, Solver
+from separatrix.solvers.working_sets import (
+    CLOSER,
+    FINEST,
+    FLAT,
+    PROMISE,
+    SPARE,
+    choose,
+    ends,
+    gap,
+    improve,
+    leaps,
+)
 
-__all__ = [
-    "CLOSER",
-    "FINEST",
-    "FLAT",
-    "PROMISE",
-    "SPARE",
-    "Decomposition",
-    "DecompositionState",
-    "improve",
-]
+__all__ = ["Decomposition", "DecompositionState"]
 
 # Coefficients in a working set: the more, the fewer steps, and the more each pair costs to find.
 _WORKING_SET = 1024
 _SMALLEST_SET, _LARGEST_SET = 64, 4096
-# How much closer the working set is brought before the others are looked at again.
-CLOSER = 0.1
-# The same where there are no others, and looking up from the work is all that it costs.
+# How much closer the working set is brought where there are no others, and looking up from the work
+# is all that it costs.
 _CLOSER_ALONE = 0.01
-# What the estimated gap must fall to, against the tolerance, before a check is worth its price.
-PROMISE = 0.5
-# Steps that are spent on so few rows that they are done more closely than need be.
-SPARE = 5
-# A relative gap below this is rounding.
-FINEST = 1e-13
-# A curvature below this, against the diagonal, is rounding (or the kernel is not semidefinite).
-FLAT = 1e-12
-# An eigenvalue, or the square of a pivot, that is this many roundings of the largest, times their
-# number, is not zero.
-_SURE = 16.0
 # Steps in which the violation should halve, or it is time for another kind of step; and how many
 # coefficients that may concern.
 _PATIENCE = 20
@@ -89,129 +77,12 @@ _FORESEEN = 5_000
 _COARSER = 8
 _COARSE_GAP = 1e-2
 _COARSE_STEPS = 200
-_CHUNK = 64
-# Besides reordering, that nothing is NaN, which lets the search for extremes use vectors.
-_NO_NAN = FASTMATH | {"nnan"}
+# From how many rows on those beyond their margin are left out of products in float64; by how much
+# more the intercept may move with them; and the share of them that may be in doubt.
+_LOOSE, _SHIFT, _MANY = 1500, 1e-3, 0.75
 # Coefficients in the first working set.  The first are drawn blindly, and most rows would be for
 # nothing; the sets double from step to step.
 _FIRST = 128
-
-
-@njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
-def _where_largest(values):
-    """Where the largest of the values is; the first of equal ones."""
-    count = values.shape[0]
-    most, place = -np.inf, 0
-    for start in range(0, count, _CHUNK):
-        # The largest of a chunk compiles to vector instructions; the search within does not.
-        top = values[start]
-        for k in range(start, min(start + _CHUNK, count)):
-            top = larger(top, values[k])
-        if top > most:
-            most = top
-            place = start
-    for k in range(place, min(place + _CHUNK, count)):
-        if values[k] == most:
-            return k
-    return place
-
-
-@njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
-def _gain(steepest, own, row, gradient, stops_down, diagonal, flat, gain):
-    """What each coefficient gains as the partner of the one that rises most steeply."""
-    for k in range(gradient.shape[0]):
-        slope = larger(steepest + gradient[k] - stops_down[k], 0.0)
-        bend = larger(own + diagonal[k] - 2.0 * np.float64(row[k]), flat)
-        gain[k] = slope * slope / bend
-
-
-@njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
-def _follow(step, row, partner, gradient, rise, stops_up, stops_down):
-    """Bring the gradient up to date; the shallowest way down."""
-    shallowest = np.inf
-    for k in range(gradient.shape[0]):
-        new = gradient[k] + step * (np.float64(row[k]) - np.float64(partner[k]))
-        gradient[k] = new
-        rise[k] = -new - stops_up[k]
-        shallowest = smaller(shallowest, stops_down[k] - new)
-    return shallowest
-
-
-@njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
-def improve(
-    cache, slots, columns, block, ready, gradient, c, low, high, diagonal, flat, target, most, split
-):
-    """Improve the coefficients of a working set, two at a time; return how often.
-
-    ``block`` receives the rows of the matrix within the set, each when it is first needed; an
-    anchor, which comes last, has no column to be read.  The sums of the first ``split``
-    coefficients and of the others stay what they are.
-    """
-    q = gradient.shape[0]
-    # What keeps a coefficient from rising or falling: 0, or infinite where it is at that end.
-    stops_up, stops_down = np.empty(q), np.empty(q)
-    for k in range(q):
-        stops_up[k] = 0.0 if c[k] < high[k] else np.inf
-        stops_down[k] = 0.0 if c[k] > low[k] else np.inf
-    # How steeply the dual rises with each coefficient, where it can; and what a partner gains.
-    rise, gain = np.empty(q), np.empty(q)
-    ends = ((0, split), (split, q))
-    shallowest = np.empty(2)
-    for part in range(2):
-        begin, end = ends[part]
-        still = diagonal[begin:end]
-        shallowest[part] = _follow(
-            0.0, still, still, gradient[begin:end], rise[begin:end], stops_up[begin:end],
-            stops_down[begin:end],
-        )  # fmt: skip
-    for count in range(most):
-        part, first, violation = 0, 0, -np.inf
-        for k in range(2 if split < q else 1):
-            begin, end = ends[k]
-            if begin < end:
-                at = begin + _where_largest(rise[begin:end])
-                if rise[at] - shallowest[k] > violation:
-                    part, first, violation = k, at, rise[at] - shallowest[k]
-        if not violation > target:
-            return count
-        begin, end = ends[part]
-        if not ready[first]:
-            source = cache[slots[first]]
-            for k in range(columns.shape[0]):
-                block[first, k] = source[columns[k]]
-            ready[first] = True
-        row = block[first]
-        own, steepest = diagonal[first], rise[first]
-        _gain(
-            steepest, own, row[begin:end], gradient[begin:end], stops_down[begin:end],
-            diagonal[begin:end], flat, gain[begin:end],
-        )  # fmt: skip
-        second = begin + _where_largest(gain[begin:end])
-        if not gain[second] > 0.0:
-            return count
-        if not ready[second]:
-            source = cache[slots[second]]
-            for k in range(columns.shape[0]):
-                block[second, k] = source[columns[k]]
-            ready[second] = True
-        partner = block[second]
-        bend = max(own + diagonal[second] - 2.0 * row[second], flat)
-        step = (steepest + gradient[second]) / bend
-        up, down = high[first] - c[first], c[second] - low[second]
-        step = min(step, up, down)
-        # An end of the range is met exactly, or rounding would leave it to be met again.
-        c[first] = high[first] if step == up else c[first] + step
-        c[second] = low[second] if step == down else c[second] - step
-        for k in (first, second):
-            stops_up[k] = 0.0 if c[k] < high[k] else np.inf
-            stops_down[k] = 0.0 if c[k] > low[k] else np.inf
-        for k in range(2):
-            begin, end = ends[k]
-            shallowest[k] = _follow(
-                step, row[begin:end], partner[begin:end], gradient[begin:end], rise[begin:end],
-                stops_up[begin:end], stops_down[begin:end],
-            )  # fmt: skip
-    return most
 
 
 @dataclass
@@ -241,8 +112,10 @@ class DecompositionState:
     # How many coefficients are inside their range.
     inside: int = 0
     steps: int = 0
-    # A bound on what the rows' rounding has done to the gradient since it was last exact.
+    # What the rows' rounding is like to have done to the gradient since it was last exact; and a
+    # bound of it, where rows beyond their margin count for nothing.
     drift: float = 0.0
+    error: RunningError | None = None
     refreshed: int = -1000
     lost: int = 0
     # The estimate some steps ago, to tell whether there is progress.
@@ -297,7 +170,11 @@ class Decomposition(Solver):
         dual = problem.quadratic()
         c = dual.begun(problem.weights_of(theta))
         gradient = dual.matrix.dot(c) + dual.linear
-        return DecompositionState(c, gradient, dual.low, dual.high, dual.linear, rng, dual)
+        flat = problem.flat and len(c) >= _LOOSE
+        return DecompositionState(
+            *(c, gradient, dual.low, dual.high, dual.linear, rng, dual),
+            error=RunningError(problem.matrix) if flat else None,
+        )
 
     def step(
         self, problem: Any, state: DecompositionState, check_interrupt: Callable[[], None]
@@ -328,7 +205,7 @@ class Decomposition(Solver):
             state.low[working],
             state.high[working],
             diagonal,
-            max(FLAT * float(np.abs(diagonal).max()), 1e-320),
+            _flat(diagonal),
             (_CLOSER_ALONE if q == gram.n_samples else CLOSER) * state.violation,
             most,
             state.dual.of_first(working),
@@ -390,6 +267,8 @@ class Decomposition(Solver):
             args = (gram.cache, slots, changes[part], gram.runs, state.gradient)
             ranges = pool.ranges(n, float(len(slots)) * n)
             pool.run([partial(add_rows, *args, a, b) for a, b in ranges])
+        if state.error is not None:
+            state.error.add(index, changes)
         moved = gram.largest * changes
         state.drift += gram.relative_error * float(np.sqrt(inner(moved, moved)))
 
@@ -404,9 +283,42 @@ class Decomposition(Solver):
                 state.still = True
         # Balanced as a check would, which then needs no product of its own if nothing moves before.
         state.dual.balance(state.c)
-        state.gradient = gram.dot(state.c) + state.linear
-        state.drift, state.refreshed = 0.0, state.steps
+        self._renew(state)
+        state.refreshed = state.steps
         self._survey(problem, state)
+
+    @staticmethod
+    def _renew(state: DecompositionState) -> np.ndarray:
+        """Compute the gradient in float64; return the product in it."""
+        if state.error is not None:
+            if np.any(state.dual.matrix.off_by(state.c) > 0.0):
+                state.dual.matrix.forget()
+            state.error.reset()
+        product: np.ndarray = state.dual.matrix.dot(state.c)
+        state.gradient, state.drift = product + state.linear, 0.0
+        return product
+
+    def _product(self, problem: Any, state: DecompositionState) -> np.ndarray:
+        """The product in float64 but for rows that are surely beyond their margin.
+
+        Of these the gradient at hand is near enough, which is there without any product.
+        """
+        before, matrix = state.c.copy(), state.dual.matrix
+        # Each pair of steps has left a rounding in the sum.
+        state.dual.balance(state.c)
+        if state.error is not None:
+            state.error.miss(np.abs(state.c - before))
+        if state.error is None or state.error.is_rounding or not np.isfinite(state.level):
+            return self._renew(state)
+        near, radius = state.gradient - state.linear, state.error.radius()
+        # The exact product may move the intercept by as much.
+        shift = 0.5 * max(state.violation, 0.0) + _SHIFT
+        wanted = problem.losing(near, 0.5 * (radius + shift), state.level)
+        if np.count_nonzero(wanted & (state.c == 0.0)) > _MANY * np.count_nonzero(state.c == 0.0):
+            return self._renew(state)
+        product: np.ndarray = matrix.dot_beside(state.c, near, radius, wanted)
+        state.gradient, state.drift = product + state.linear, 0.0
+        return product
 
     def _leap(
         self, problem: Any, state: DecompositionState, check_interrupt: Callable[[], None]
@@ -422,37 +334,18 @@ class Decomposition(Solver):
         free = np.flatnonzero(inside if state.group is None else inside & state.group)
         if not 2 <= len(free) <= _LARGEST_LEAP:
             return False
-        matrix = gram.entries(free)
-        before, start = state.c[free], state.gradient[free]
-        low, high = state.low[free], state.high[free]
-        c, gradient = before.copy(), start.copy()
-        for _ in range(min(len(free), _ENDS)):
-            check_interrupt()
-            on = np.flatnonzero((c < high) & (c > low))
-            if len(on) < 2:
-                break
-            move, endless = _newton(matrix[np.ix_(on, on)], gradient[on])
-            with np.errstate(divide="ignore", invalid="ignore"):
-                reach = np.where(move > 0.0, (high[on] - c[on]) / move, (low[on] - c[on]) / move)
-            reach = np.where(move == 0.0, np.inf, reach)
-            length = float(reach.min()) if endless else min(1.0, float(reach.min()))
-            if not np.isfinite(length):
-                break
-            new = c[on] + length * move
-            ends = reach <= length
-            new[ends] = np.where(move > 0.0, high[on], low[on])[ends]
-            gradient = gradient + matrix[:, on] @ (new - c[on])
-            c[on] = new
-            if length >= 1.0 and not endless:
-                break
-        # What rounding has left of the sum goes to the one with the most slack.
-        widest = int(np.minimum(c - low, high - c).argmax())
-        c[widest] -= float((c - before).sum())
-        changes = np.clip(c, low, high) - before
+        check_interrupt()
+        m, matrix = len(free), gram.entries(free)
+        at, before, start = np.arange(m), state.c[free], state.gradient[free]
+        c, box = before.copy(), (state.low[free], state.high[free])
+        runs = np.array([[0, m]], dtype=np.intp)
+        flat = _flat(matrix.diagonal())
+        leaps(matrix, at, at, runs, flat, m, _ENDS, start.copy(), c, *box, 0, m)
+        changes = c - before
         if not inner(changes, start + 0.5 * (matrix @ changes)) < 0.0:
             return False
         self._move(gram, state, free, changes)
-        state.c[free] = np.clip(c, low, high)
+        state.c[free] = c
         self._survey(problem, state)
         return True
 
@@ -493,6 +386,8 @@ class Decomposition(Solver):
         c = _trimmed(-problem.residual(scores), problem.y * scores)
         state.c[:] = np.clip(c, state.low, state.high)
         state.gradient = gram.coarse_dot(state.c) + state.linear
+        if state.error is not None:
+            state.error.add(np.arange(n), state.c)
         self._survey(problem, state)
         state.sample_gap = np.nan
         return True
@@ -513,100 +408,69 @@ class Decomposition(Solver):
 
         Where there are several sums, those of the first come first.
         """
-        g = state.gradient
-        rises, falls = state.c < state.high, state.c > state.low
-        groups = [slice(None)] if not state.dual.groups else [at for at, _ in state.dual.groups]
-        members = [np.arange(len(g))[group] for group in groups]
-        worst = [_violation(g[own], rises[own], falls[own]) for own in members]
+        n, groups = len(state.c), state.dual.groups
+        members: list[Any] = [np.flatnonzero(group) for group, _ in groups or ()] or [slice(0, n)]
+        parts = [
+            tuple(a[own] for a in (state.gradient, state.c, state.low, state.high))
+            for own in members
+        ]
+        found = [ends(*part) for part in parts]
+        worst = [highest - lowest for lowest, highest in found]
         state.violation = max(worst)
         if not state.violation > 0.0:
             return np.empty(0, dtype=np.intp)
-        if state.dual.groups:
-            state.group = state.dual.groups[int(np.argmax(worst))][0]
+        if groups:
+            state.group = groups[int(np.argmax(worst))][0]
         size = self._working_set_size(gram, state)
-        if size == gram.n_samples:
-            return np.concatenate(members)
-        share = size // len(members)
-        return np.concatenate(
-            [
-                self._chosen_of(own, rises[own], falls[own], share, state)
-                for own, violation in zip(members, worst, strict=True)
-                if violation > 0.0
-            ]
-        )
-
-    @staticmethod
-    def _chosen_of(
-        members: np.ndarray,
-        rises: np.ndarray,
-        falls: np.ndarray,
-        size: int,
-        state: DecompositionState,
-    ) -> np.ndarray:
-        """The same of those coefficients whose sum is fixed."""
-        g = state.gradient
-        up, down = members[rises], members[falls]
-        top, bottom = g[down].max(), g[up].min()
-        # Only those take part that have a partner to move with.
-        up, down = up[g[up] < top], down[g[down] > bottom]
-        fresh = size if not len(state.working) else max(2, size // 2)
-        half = max(1, fresh // 2)
-        chosen = np.union1d(_lowest(up, g[up], half), _lowest(down, -g[down], half))
-        working = state.working
-        if state.group is not None:
-            working = np.intersect1d(working, members, assume_unique=True)
-        kept = np.setdiff1d(working, chosen, assume_unique=True)
-        if len(kept) > size - len(chosen):
-            # Those inside their range are the ones still on the move.
-            inside = (state.c[kept] > state.low[kept]) & (state.c[kept] < state.high[kept])
-            kept = kept[np.argsort(~inside, kind="stable")][: size - len(chosen)]
-        return np.union1d(chosen, kept)
+        violators, kept = size, np.zeros(n, dtype=bool)
+        size //= len(members)
+        if violators < n:
+            violators = max(1, (max(2, size // 2) if len(state.working) else size) // 2)
+            kept[state.working] = True
+        out = []
+        for own, part, (lowest, highest) in zip(members, parts, found, strict=True):
+            chosen = np.empty(len(part[0]), dtype=np.intp)
+            if highest > lowest:
+                m = choose(*part, lowest, highest, violators, kept[own], size, chosen)
+                out.append(np.arange(n)[own][chosen[:m]])
+        return np.concatenate(out)
 
     def _survey(self, problem: Any, state: DecompositionState) -> None:
         """Estimate the relative gap from the gradient at hand."""
-        g = state.gradient
-        rises, falls = state.c < state.high, state.c > state.low
-        if state.dual.groups:
-            worst = [_violation(g, rises & group, falls & group) for group, _ in state.dual.groups]
-            state.violation = max(*worst, 0.0)
-            state.inside = int(np.count_nonzero(rises & falls))
-            c = state.dual.matrix.fold(state.c)
-            product = (g - state.linear)[: len(c)]
+        g, box, groups = state.gradient, (state.low, state.high), state.dual.groups
+        state.inside = int(np.count_nonzero((state.low < state.c) & (state.c < state.high)))
+        c = state.dual.matrix.fold(state.c)
+        product = (g - state.linear)[: len(c)]
+        if groups:
+            found = [ends(*(a[group] for a in (g, state.c, *box))) for group, _ in groups]
+            state.violation = max(*(highest - lowest for lowest, highest in found), 0.0)
             state.estimate, state.level = problem.survey(c, product)
             state.hopeless = problem.loss is None and problem.vanishes(c, product)
             return
-        if not rises.any() or not falls.any():
+        lowest, highest = ends(g, state.c, *box)
+        if not (lowest < np.inf and highest > -np.inf):
             state.estimate, state.level = 0.0, np.inf
             return
-        lowest, highest = float(g[rises].min()), float(g[falls].max())
         state.violation = highest - lowest
-        state.inside = int(np.count_nonzero(rises & falls))
-        product = g - state.linear
         state.level = -0.5 * (lowest + highest) if problem.balances else 0.0
-        square = inner(state.c, product)
-        c = state.dual.matrix.fold(state.c)
-        product = product[: len(c)]
-        scores = product + state.level
         if problem.constrained:
-            margin = problem.margin(scores)
-            total = float(np.abs(c).sum())
+            square = inner(c, product)
+            margin, total = problem.margin(product + state.level), float(np.abs(c).sum())
             state.estimate = np.inf
             if margin > 0.0 and square > 0.0:
                 primal, dual = 0.5 * square / margin**2, 0.5 * total * total / square
                 state.estimate = max(primal - dual, 0.0) / primal
             state.hopeless = total > 0.0 and problem.vanishes(c, product)
             return
-        primal = 0.5 * square + problem.loss_value(scores)
-        gap = problem.fenchel_young(scores, -c)
-        state.estimate = gap / primal if primal > 0.0 else (0.0 if gap <= 0.0 else np.inf)
+        # An anchor has no part in the gap.
+        own = slice(0, len(g) - (not problem.balances))
+        most = gap(g[own], state.c[own], box[0][own], box[1][own], -state.level)
+        primal = most - 0.5 * inner(state.c, g + state.linear)
+        state.estimate = most / primal if primal > 0.0 else (0.0 if most <= 0.0 else np.inf)
 
     def candidate(self, problem: Any, state: DecompositionState) -> Candidate:
-        # Each pair of steps has left a rounding in the sum.
-        state.dual.balance(state.c)
-        product = state.dual.matrix.dot(state.c)
         # From here on the gradient is exact again.
-        state.gradient = product + state.linear
-        state.drift = 0.0
+        product = self._product(problem, state)
         self._survey(problem, state)
         c = state.dual.matrix.fold(state.c)
         product = product[: len(c)]
@@ -616,6 +480,11 @@ class Decomposition(Solver):
             # Far from the optimum it pays to look for the best, though not at the very start of a
             # small problem, which is over before anybody could stop it there.
             b = problem.best_intercept(product)
+        if state.error is not None:
+            loose = state.dual.matrix.off_by(state.c)
+            if np.any(problem.losing(product, 0.5 * loose, b) & (loose > 0.0)):
+                product = self._renew(state)
+                b = problem.best_intercept(product)
         state.offered = True
         if state.promised:
             state.promised = False
@@ -658,21 +527,13 @@ class Decomposition(Solver):
         if state.still:
             # Nothing moves with rows in float32.
             problem.matrix.to_float64()
-            state.gradient = state.dual.matrix.dot(state.c) + state.linear
+            self._renew(state)
         return None
 
 
-def _violation(gradient: np.ndarray, rises: np.ndarray, falls: np.ndarray) -> float:
-    """Return the violation of optimality by the steepest ways up and down of some coefficients."""
-    if not rises.any() or not falls.any():
-        return -np.inf
-    return float(gradient[falls].max() - gradient[rises].min())
-
-
-def _lowest(index: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
-    if len(index) <= count:
-        return index
-    return index[np.argpartition(values, count - 1)[:count]]
+def _flat(diagonal: np.ndarray) -> float:
+    """The least curvature that is none of rounding."""
+    return max(FLAT * float(np.abs(diagonal).max()), 1e-320)
 
 
 def _trimmed(c: np.ndarray, margins: np.ndarray) -> np.ndarray:
@@ -684,31 +545,3 @@ def _trimmed(c: np.ndarray, margins: np.ndarray) -> np.ndarray:
     c = c.copy()
     c[side] -= np.sign(excess) * np.clip(abs(excess) - before, 0.0, np.abs(c[side]))
     return c
-
-
-def _newton(matrix: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, bool]:
-    """A move of sum zero that lowers ``1/2 m'Km + g.m``, and whether it lowers it for ever.
-
-    Where the matrix is flat and the gradient is not, the move is down that slope; else it is the
-    one to the minimum.
-    """
-    n = len(gradient)
-    factor, failed = scipy.linalg.lapack.dpotrf(matrix.T, lower=1)
-    pivots = np.square(np.diagonal(factor))
-    if not failed and pivots.min() > _SURE * n * EPS * pivots.max():
-        pair, _ = scipy.linalg.lapack.dpotrs(factor, np.array([gradient, np.ones(n)]).T, lower=1)
-        # The multiple of the second that takes the sum of the first away.
-        move = pair[:, 1] * (pair[:, 0].sum() / pair[:, 1].sum()) - pair[:, 0]
-        return move - move.mean(), False
-    # Within the moves of sum zero: differences from the mean.
-    inside = matrix - matrix.mean(axis=0) - matrix.mean(axis=1)[:, None] + matrix.mean()
-    values, vectors = scipy.linalg.eigh(inside, check_finite=False)
-    centred = gradient - gradient.mean()
-    slopes = vectors.T @ centred
-    sure = values > _SURE * n * EPS * max(float(values[-1]), 0.0)
-    flat = -(vectors[:, ~sure] @ slopes[~sure])
-    flat -= flat.mean()
-    if np.sqrt(inner(flat, flat)) > 1e-9 * np.sqrt(inner(gradient, gradient)):
-        return flat, True
-    move = -(vectors[:, sure] @ (slopes[sure] / values[sure]))
-    return move - move.mean(), False
