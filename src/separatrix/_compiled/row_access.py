@@ -117,7 +117,7 @@ def csr_length(rows, i):
 @scalar
 def csr_entry(rows, i, k):
     """Column and value of the ``k``-th of them."""
-    p = rows[2][i] + k
+    p = np.uint64(rows[2][i]) + np.uint64(k)
     return rows[1][p], np.float64(rows[0][p])
 
 

@@ -153,9 +153,10 @@ class ClassColumnModel(ColumnModel):
     def _compile(self, columns: Design) -> Callable[..., Any]:
         return specialise(_descend, row_length=columns.row_length, row_entry=columns.row_entry)
 
-    def _bends(self) -> np.ndarray:
-        bends: np.ndarray = 2.0 * self._upper[:, None] * self._p * (1.0 - self._p)
-        return bends
+    def _diagonal(self) -> np.ndarray:
+        weights = 2.0 * self._upper[:, None] * self._p * (1.0 - self._p)
+        squares = self._design.column_squares(weights)
+        return np.concatenate([squares, weights.sum(axis=0)[None]])[: len(self.x)]
 
     def _passes(self, *arguments: object) -> tuple[float, float, int, int]:
         rows, u = self._design.turned.rows, self.u

@@ -18,10 +18,12 @@ where they lead, before any kink is looked at, is what a dual point is made of.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from separatrix._compiled import pool
 from separatrix._compiled.compilation import scalar, specialise
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.row_access import row_dot, row_entry, row_length
@@ -82,6 +84,17 @@ def common_move(slope, x, bend, l1, lower, upper):
         if steep >= 0.0:
             return sign * at
     return sign * (at - steep / bend) if bend > 0.0 else sign * at
+
+
+def _squares(rows, weights, chosen, out, start, stop):
+    """The weighted squared lengths of some of the columns, each a row of ``rows``."""
+    for k in range(start, stop):
+        j = chosen[k]
+        total = 0.0
+        for p in range(row_length(rows, j)):
+            i, value = row_entry(rows, j, p)
+            total += weights[np.uint64(i)] * (np.float64(value) * value)
+        out[j] = total
 
 
 def _descend(
@@ -239,16 +252,17 @@ class ColumnModel:
         return specialise(_descend, **{name: getattr(columns, name) for name in names})
 
     def _diagonal(self) -> np.ndarray:
-        """The Hessian's."""
-        weights = self._bends()
-        out = np.empty_like(self.x)
-        out[: self._width] = self._design.column_squares(weights)
-        out[self._width :] = weights.sum(axis=0)
+        """The Hessian's, where weights may move."""
+        columns, weights = self._design.turned, self._curvature
+        names = ("row_length", "row_entry")
+        kernel = specialise(_squares, **{name: getattr(columns, name) for name in names})
+        out = np.zeros_like(self.x)
+        # In the order in which they lie, which caches like better than any other.
+        fixed = columns.rows, weights, np.sort(self._active), out
+        parts = pool.ranges(len(self._active), float(columns.n_stored))
+        pool.run([partial(kernel, *fixed, *part) for part in parts])
+        out[self._width :] = weights.sum()
         return out
-
-    def _bends(self) -> np.ndarray:
-        """The curvature of each score."""
-        return self._curvature
 
     def _passes(self, *arguments: Any) -> tuple[float, float, int, int]:
         """Run passes of coordinate descent in the compiled kernel."""

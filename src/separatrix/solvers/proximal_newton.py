@@ -502,12 +502,14 @@ class ProximalNewton(GapDescent):
         takes: without, weights move against twice their curvature.
         """
         design, classes = problem.design, math.prod(problem.output_shape)
+        weights = classes * len(index)
+        if weights >= self.tuning.dense:
+            return False
         stored, cells = int(design.column_counts[index].sum()), design.n_samples * len(index)
         speed = self.tuning.dense_speed if stored == cells else 1.0
-        weights = classes * len(index)
         formed = classes > 1 or stored <= self.tuning.cheap * speed * design.n_samples
         factorised = weights**3 <= 3.0 * self.tuning.blocks * self.tuning.cheap * classes * stored
-        return weights < self.tuning.dense and formed and factorised
+        return formed and factorised
 
     def _tolerance(
         self,
@@ -630,7 +632,9 @@ class ProximalNewton(GapDescent):
         kinks = problem.penalty.kinks(problem.shape, d)
         own = np.array(np.broadcast_to(problem._penalty_curvature(), problem.shape))
         residual = problem.residual(state.scores)
-        slope = problem.penalty_gradient(state.theta) + problem.adjoint(residual)
+        # The columns lie in one piece each, which a sum reads faster than it adds to many sums.
+        pulls = problem.join(problem.design.turned.dot(residual), residual.sum(axis=0))
+        slope = problem.penalty_gradient(state.theta) + pulls
         away = kinks.violation(state.theta, slope)
         needed = ((state.theta != 0.0) | (away > -self.tuning.near * kinks.l1))[:d].reshape(d, -1)
         active = np.flatnonzero(np.any(needed, axis=1))
