@@ -163,6 +163,12 @@ class _Blas:
         from threadpoolctl import ThreadpoolController
 
         self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+        # Newer versions let one thread of Python alone change the number, and ignore the others
+        # without a word.  Here the limits of all of them are counted, and any may be the first.
+        self._setters = [
+            getattr(library, "_real_set_num_threads", library.set_num_threads)
+            for library in self._libraries
+        ]
         self._lock = threading.Lock()
         self._limits: list[int] = []
         # What each library had, and what it has been set to since: to ask takes its time.
@@ -194,7 +200,7 @@ class _Blas:
         for k, own in enumerate(self._own):
             number = own if own <= most else int(most)
             if self._set[k] != number:
-                self._libraries[k].set_num_threads(number)
+                self._setters[k](number)
                 self._set[k] = number
 
     def after_fork(self) -> None:
