@@ -226,7 +226,7 @@ def _blas() -> _Blas:
 def _after_fork() -> None:
     global _first
     _pools.clear()
-    _local.inside = False
+    _local.inside = _local.in_turn = False
     _first = threading.Lock()
     if _the_blas is not None:
         _the_blas.after_fork()
@@ -249,6 +249,21 @@ def alone() -> Iterator[None]:
             yield
     finally:
         _local.inside = before
+
+
+@contextlib.contextmanager
+def one_after_another() -> Iterator[None]:
+    """A context in which this thread's work is split as everywhere, and run on this thread alone.
+
+    What is one of several tasks of :func:`run` has the bits in it that it has by itself.
+    """
+    before = getattr(_local, "inside", False), getattr(_local, "in_turn", False)
+    _local.inside, _local.in_turn = False, True
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _local.inside, _local.in_turn = before
 
 
 def one_blas_thread() -> contextlib.AbstractContextManager[None]:
@@ -312,12 +327,18 @@ def ranges(n: int, work: float, most: float = math.inf) -> list[tuple[int, int]]
     return [(n * k // parts, n * (k + 1) // parts) for k in range(parts)]
 
 
+def threads_here() -> int:
+    """The number of threads that :func:`run` shares tasks among; one within a task of its own."""
+    # Within a part there is no further core to be had, and to wait for one would be for ever.
+    part = getattr(_local, "inside", False) or getattr(_local, "in_turn", False)
+    return 1 if part else n_threads()
+
+
 def run(tasks: list[Callable[[], Any]]) -> None:
     """Run the tasks, side by side where there are several."""
-    size = n_threads()
+    size = threads_here()
     number = min(size, len(tasks))
-    if number <= 1 or getattr(_local, "inside", False):
-        # Within a part there is no further core to be had, and to wait for one would be for ever.
+    if number <= 1:
         for task in tasks:
             task()
         return
