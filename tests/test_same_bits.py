@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_info
 import separatrix as sx
 from separatrix._compiled import pool
 from separatrix.scale import Local, scan
+from separatrix.solvers import DualDescent
 from separatrix.solvers.driver import watch
 
 pytestmark = pytest.mark.usefixtures("several_blas_threads")
@@ -280,6 +281,21 @@ def test_classes_side_by_side_are_the_classes_one_by_one(
         assert facts(model) == facts(alone), model
     assert len(found[1].trace_) == 3
     capsys.readouterr()
+
+
+class Counting(DualDescent):
+    """A method that keeps the threads on which it began."""
+
+    def init(self, *args: Any, **options: Any) -> Any:
+        vars(self).setdefault("threads", []).append(threading.get_ident())
+        return super().init(*args, **options)
+
+
+def test_a_method_that_the_caller_made_solves_one_problem_at_a_time() -> None:
+    solver = Counting()
+    with pool.tuned(pool.Tuning(parallel_work=1.0)), sx.threads(2):
+        sx.LinearSVC(solver=solver, C=0.01).fit(*load_iris(return_X_y=True))
+    assert solver.threads == [threading.get_ident()] * 3
 
 
 def facts(model: Any) -> Any:

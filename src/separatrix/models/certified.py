@@ -351,6 +351,9 @@ class Certified(Parameters, metaclass=ABCMeta):
             return 1
         if design.n_stored < pool.tuned.now.parallel_work or watched() or self.verbose:
             return 1
+        # A method that the caller made is one object, which may keep what it learns.
+        if not isinstance(getattr(self, "solver", ""), str):
+            return 1
         # Each holds what its method does, such as a Hessian, so there are not too many at a time.
         threads = min(pool.threads_here(), pool.tuned.now.parts)
         return threads if threads <= len(problems) else 1
