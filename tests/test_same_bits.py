@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -16,10 +17,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_info
 
 import separatrix as sx
 from separatrix._compiled import pool
 from separatrix.scale import Local, scan
+from separatrix.solvers import DualDescent
 from separatrix.solvers.driver import watch
 
 pytestmark = pytest.mark.usefixtures("several_blas_threads")
@@ -222,6 +225,77 @@ def test_to_record_to_print_or_to_watch_changes_no_fit(capsys: pytest.CaptureFix
                 assert trace.iterations == sorted(set(trace.iterations)), name
     assert tested >= {"OneClassSVM", "NuSVC", "NuSVR", "SVR", "ElasticNet", "HuberRegressor"}
     capsys.readouterr()
+
+
+class Meeting(sx.LinearSVC):
+    """Fits whose first two classes wait for each other, and that note the threads of BLAS."""
+
+    def _minimised(self, *args: Any, **options: Any) -> Any:
+        if len(self._met) < 2:
+            self._met.append(threading.get_ident())
+            self._barrier.wait(60)
+        before = blas_threads()
+        solution = super()._minimised(*args, **options)
+        self._blas.update((before, blas_threads()))
+        return solution
+
+    def meet(self, x: np.ndarray, y: np.ndarray) -> Any:
+        self._met, self._blas, self._barrier = [], set(), threading.Barrier(2)
+        return self.fit(x, y)
+
+
+def blas_threads() -> int:
+    return max(lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas")
+
+
+@pytest.mark.parametrize(
+    ("loss", "penalty"), [("hinge", "l2"), ("squared_hinge", "l2"), ("squared_hinge", "l1")]
+)
+def test_classes_side_by_side_are_the_classes_one_by_one(
+    loss: str, penalty: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x, y = load_iris(return_X_y=True)
+    x = np.tile(x, (40, 1)) + np.random.default_rng(0).normal(0.0, 0.1, (6000, 4))
+    y, given = np.tile(y, 40), {"loss": loss, "penalty": penalty, "C": 0.5}
+    own = blas_threads()
+    with pool.tuned(pool.Tuning(parallel_work=1.0, part_work=1.0)):
+        with sx.threads(1):
+            alone = sx.LinearSVC(**given).fit(x, y)
+            with pool.alone():
+                undivided = sx.LinearSVC(**given).fit(x, y)
+        for _ in range(3):
+            with sx.threads(2):
+                met = Meeting(**given).meet(x, y)
+            assert facts(met) == facts(alone)
+            assert len(set(met._met)) == 2
+            assert met._blas == {1}
+        assert blas_threads() == own > 1
+        with sx.threads(3), pool.alone():
+            assert facts(sx.LinearSVC(**given).fit(x, y)) == facts(undivided)
+        with sx.threads(2):
+            with watch(lambda progress: None):
+                found = [sx.LinearSVC(**given).fit(x, y)]
+            for more in ({"record": True}, {"verbose": 1}, {"time_limit": 1e6}):
+                found.append(sx.LinearSVC(**given, **more).fit(x, y))
+    for model in found:
+        assert facts(model) == facts(alone), model
+    assert len(found[1].trace_) == 3
+    capsys.readouterr()
+
+
+class Counting(DualDescent):
+    """A method that keeps the threads on which it began."""
+
+    def init(self, *args: Any, **options: Any) -> Any:
+        vars(self).setdefault("threads", []).append(threading.get_ident())
+        return super().init(*args, **options)
+
+
+def test_a_method_that_the_caller_made_solves_one_problem_at_a_time() -> None:
+    solver = Counting()
+    with pool.tuned(pool.Tuning(parallel_work=1.0)), sx.threads(2):
+        sx.LinearSVC(solver=solver, C=0.01).fit(*load_iris(return_X_y=True))
+    assert solver.threads == [threading.get_ident()] * 3
 
 
 def facts(model: Any) -> Any:

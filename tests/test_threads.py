@@ -16,7 +16,7 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import separatrix
 from cluster import until
@@ -399,6 +399,39 @@ def test_limits_that_overlap_leave_blas_as_it_was() -> None:
     assert blas_threads() == 1
     two.__exit__(None, None, None)
     assert blas_threads() == own
+
+
+def test_any_thread_may_set_the_limit_of_blas_and_any_restore_it() -> None:
+    own, seen = blas_threads(), []
+    entered, left = threading.Event(), threading.Event()
+
+    def enter_first() -> None:
+        with pool.one_blas_thread():
+            seen.append(blas_threads())
+            entered.set()
+            left.wait(200)
+
+    for first_to_leave in ("here", "there"):
+        entered.clear()
+        left.clear()
+        other = threading.Thread(target=enter_first)
+        # Within its own limits threadpoolctl does what this thread says, and no other.
+        with threadpool_limits(own, user_api="blas"):
+            other.start()
+            entered.wait(200)
+            with pool.one_blas_thread():
+                seen.append(blas_threads())
+                if first_to_leave == "there":
+                    left.set()
+                    other.join()
+                    seen.append(blas_threads())
+            if first_to_leave == "here":
+                seen.append(blas_threads())
+                left.set()
+                other.join()
+            assert blas_threads() == own
+    assert own > 1
+    assert seen == [1] * 6
 
 
 def test_of_two_limits_the_lower_counts() -> None:

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix import LinearSVC, LogisticRegression, Perceptron
+from separatrix import LinearSVC, LogisticRegression, Perceptron, threads
+from separatrix._compiled import pool
 from separatrix.solvers.driver import watch
 
 pytestmark = pytest.mark.signals
@@ -94,6 +95,31 @@ def test_an_interrupt_at_the_last_check_is_raised_too(kind) -> None:
         kind.fit(X, y)
     check_is_fitted(kind)
     assert kind.certificate_.relative_gap <= 1e-6
+
+
+def test_it_ends_the_classes_that_other_threads_fit() -> None:
+    X, y = data(4000)
+
+    class Pressed(LinearSVC):
+        """Presses Ctrl-C when two classes are under way, neither of which has an end of its own."""
+
+        def _minimised(self, *args, **options):
+            if not pressed and both.wait(60) == 0:
+                pressed.append(threading.get_ident())
+                os.kill(os.getpid(), signal.SIGINT)
+            return super()._minimised(*args, **options)
+
+    both, pressed = threading.Barrier(2), []
+    model = Pressed(loss="hinge", tol=1e-300, max_iter=10**9, solver="dual")
+    with (
+        pool.tuned(pool.Tuning(parallel_work=1.0)),
+        threads(2),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        model.fit(X, y)
+    assert len(pressed) == 1
+    assert [part.status for part in model.certificate_.parts].count("interrupted") >= 2
+    assert model.certificate_.primal >= model.certificate_.dual
 
 
 def test_parts_not_reached_are_said_to_be() -> None:

@@ -163,6 +163,12 @@ class _Blas:
         from threadpoolctl import ThreadpoolController
 
         self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+        # Newer versions let one thread of Python alone change the number, and ignore the others
+        # without a word.  Here the limits of all of them are counted, and any may be the first.
+        self._setters = [
+            getattr(library, "_real_set_num_threads", library.set_num_threads)
+            for library in self._libraries
+        ]
         self._lock = threading.Lock()
         self._limits: list[int] = []
         # What each library had, and what it has been set to since: to ask takes its time.
@@ -194,7 +200,7 @@ class _Blas:
         for k, own in enumerate(self._own):
             number = own if own <= most else int(most)
             if self._set[k] != number:
-                self._libraries[k].set_num_threads(number)
+                self._setters[k](number)
                 self._set[k] = number
 
     def after_fork(self) -> None:
@@ -220,7 +226,7 @@ def _blas() -> _Blas:
 def _after_fork() -> None:
     global _first
     _pools.clear()
-    _local.inside = False
+    _local.inside = _local.in_turn = False
     _first = threading.Lock()
     if _the_blas is not None:
         _the_blas.after_fork()
@@ -243,6 +249,21 @@ def alone() -> Iterator[None]:
             yield
     finally:
         _local.inside = before
+
+
+@contextlib.contextmanager
+def one_after_another() -> Iterator[None]:
+    """A context in which this thread's work is split as everywhere, and run on this thread alone.
+
+    What is one of several tasks of :func:`run` has the bits in it that it has by itself.
+    """
+    before = getattr(_local, "inside", False), getattr(_local, "in_turn", False)
+    _local.inside, _local.in_turn = False, True
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _local.inside, _local.in_turn = before
 
 
 def one_blas_thread() -> contextlib.AbstractContextManager[None]:
@@ -306,12 +327,18 @@ def ranges(n: int, work: float, most: float = math.inf) -> list[tuple[int, int]]
     return [(n * k // parts, n * (k + 1) // parts) for k in range(parts)]
 
 
+def threads_here() -> int:
+    """The number of threads that :func:`run` shares tasks among; one within a task of its own."""
+    # Within a part there is no further core to be had, and to wait for one would be for ever.
+    part = getattr(_local, "inside", False) or getattr(_local, "in_turn", False)
+    return 1 if part else n_threads()
+
+
 def run(tasks: list[Callable[[], Any]]) -> None:
     """Run the tasks, side by side where there are several."""
-    size = n_threads()
+    size = threads_here()
     number = min(size, len(tasks))
-    if number <= 1 or getattr(_local, "inside", False):
-        # Within a part there is no further core to be had, and to wait for one would be for ever.
+    if number <= 1:
         for task in tasks:
             task()
         return

@@ -7,6 +7,7 @@ import math
 import time
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -14,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from separatrix._compiled import pool
 from separatrix.certificate import Certificate
 from separatrix.data.design import Design, dense
 from separatrix.data.labels import Labels
@@ -35,7 +37,7 @@ from separatrix.models.scores import narrowed
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.formula import Formula
 from separatrix.solvers import select_solver
-from separatrix.solvers.driver import Interrupt, Solution, minimise
+from separatrix.solvers.driver import Interrupt, Solution, lent_interrupt, minimise, watched
 from separatrix.solvers.protocol import Solver
 from separatrix.solvers.warm_starts import ROUNDING_SHARE, Continuation
 
@@ -270,7 +272,7 @@ class Certified(Parameters, metaclass=ABCMeta):
         """Solve the problems one after another, within a time limit for all of them.
 
         Along a path they start from where the fits before point to.  Those whose passes can be
-        common are solved at once.
+        common are solved at once, and large ones side by side.
         """
         limits, starts = self._limits(), fit.starts
         if starts is None and fit.chain is None:
@@ -289,11 +291,23 @@ class Certified(Parameters, metaclass=ABCMeta):
             ]
             size, names = math.prod(problems[0][1].shape), [part for part, _ in problems]
             return blocked.together(fit.blocks, jobs, size, names)
-        solutions: list[Solution] = []
-        ended = False
-        for done, (part, problem) in enumerate(problems):
-            own = dict(limits) if starts is None else {**limits, **starts[done]}
-            if ended:
+        return self._solved_in_turn(problems, fit, limits, starts)
+
+    def _solved_in_turn(
+        self,
+        problems: Problems,
+        fit: FitContext,
+        limits: dict[str, Any],
+        starts: Sequence[dict[str, Any]] | None,
+    ) -> list[Solution]:
+        """The solutions of problems that are begun in their order, one on each thread at a time."""
+        solutions: list[Solution | None] = [None] * len(problems)
+        threads = self._threads_for(problems, fit)
+
+        def solve(k: int) -> None:
+            part, problem = problems[k]
+            own = dict(limits) if starts is None else {**limits, **starts[k]}
+            if any(s and (s.interrupted or s.certificate.status == "callback") for s in solutions):
                 # The parts not reached yet stand at their starts, with their own honest bounds.
                 own["max_iter"] = 0
             if problem.in_passes:
@@ -301,16 +315,48 @@ class Certified(Parameters, metaclass=ABCMeta):
             solver = self._solver(problem)
             if fit.chain is not None:
                 problem.charge_share = ROUNDING_SHARE
-                own.update(fit.chain.start(done, problem))
-                solver = fit.chain.method(done, solver)
-            deadline = shared_deadline(fit.deadline, len(problems) - done)
+                own.update(fit.chain.start(k, problem))
+                solver = fit.chain.method(k, solver)
+            deadline = shared_deadline(fit.deadline, math.ceil((len(problems) - k) / threads))
             at = own, deadline, fit.record, solver
-            solution = self._minimised(problem, fit.seed + done, part, *at)
-            ended = ended or solution.interrupted or solution.certificate.status == "callback"
-            solutions.append(solution)
+            solutions[k] = solution = self._minimised(problem, fit.seed + k, part, *at)
             if fit.chain is not None:
-                fit.chain.add(done, problem, solution, solver)
-        return solutions
+                fit.chain.add(k, problem, solution, solver)
+
+        if threads == 1:
+            for k in range(len(problems)):
+                solve(k)
+        else:
+            left = iter(range(len(problems)))
+
+            def solve_those_left() -> None:
+                with pool.one_after_another():
+                    for k in left:
+                        solve(k)
+
+            # BLAS has one thread from before the first problem until after the last.
+            with lent_interrupt(), pool.one_blas_thread():
+                contexts = [copy_context() for _ in range(threads)]
+                pool.run([partial(context.run, solve_those_left) for context in contexts])
+        return [s for s in solutions if s is not None]
+
+    def _threads_for(self, problems: Problems, fit: FitContext) -> int:
+        """How many problems are solved side by side; one has all threads for its parts.
+
+        Work is split into the same parts either way, so no bit depends on it.
+        """
+        design = problems[0][1].design
+        # Kernel machines share the rows of their matrix that are in memory.
+        if fit.blocks is not None or fit.chain is not None or not isinstance(design, Design):
+            return 1
+        if design.n_stored < pool.tuned.now.parallel_work or watched() or self.verbose:
+            return 1
+        # A method that the caller made is one object, which may keep what it learns.
+        if not isinstance(getattr(self, "solver", ""), str):
+            return 1
+        # Each holds what its method does, such as a Hessian, so there are not too many at a time.
+        threads = min(pool.threads_here(), pool.tuned.now.parts)
+        return threads if threads <= len(problems) else 1
 
     def _minimised(
         self,
