@@ -334,8 +334,7 @@ class EncodingPlan:
             matrix = self._of_raw(raw, [one.name for one in self.stage.columns])
         else:
             fetched = self._fetch(row_range)
-            table = self._table(fetched, row_range)
-            matrix = self.encoder.encode_block(table, np.float32 if self.single else np.float64)
+            matrix = self._matrix(fetched, row_range)
             target = self._target(fetched, row_range)
             weights = self._weights(fetched, row_range)
         squares = np.array(as_design(matrix).row_squares())
@@ -345,6 +344,16 @@ class EncodingPlan:
         if self.beside is not None:
             beside = self._numbers_of(self.beside, row_range)
         return Rows(matrix, target, weights, squares, beside=beside)
+
+    def unlabelled(self, row_range: RowRange) -> Rows:
+        """The rows of a range that are predicted: nothing of them counts but their matrix."""
+        with pool.alone():
+            matrix = self._matrix(self._fetch(row_range), row_range)
+        return Rows(matrix, np.zeros(row_range.n_rows))
+
+    def _matrix(self, fetched: Columns, row_range: RowRange) -> Any:
+        table = self._table(fetched, row_range)
+        return self.encoder.encode_block(table, np.float32 if self.single else np.float64)
 
     def _numbers_of(self, column: SourceColumn, row_range: RowRange) -> np.ndarray:
         """The numbers of a column that is no feature."""
@@ -745,9 +754,11 @@ class SourceBlock(Block):
     def load(self) -> Rows:
         for k in {piece[0] for piece in self.row_range.pieces}:
             self.plan.sources[k].require_same()
+        if not self.checksum:
+            return self.plan.unlabelled(self.row_range)
         fit, held = self.plan.rows(self.row_range)
         rows = held if self.held and held is not None else fit
-        if self.checksum and digest_of(rows) != self.checksum:
+        if digest_of(rows) != self.checksum:
             raise DataError(f"{self.place}: the rows have changed; scan the data again")
         return rows
 
