@@ -46,6 +46,7 @@ __all__ = [
     "SourceBlock",
     "SourceColumn",
     "SourceFile",
+    "at_least",
     "row_ranges",
 ]
 
@@ -133,6 +134,16 @@ class RowRange:
     def n_rows(self) -> int:
         return sum(stop - start for _, start, stop, _, _ in self.pieces)
 
+    def joined(self, other: RowRange) -> RowRange:
+        """These rows and those of the range that follows."""
+        (k, start, stop, _, last), *rest = other.pieces
+        file, begin, end, first, _ = self.pieces[-1]
+        if (file, end) != (k, start):
+            return RowRange(self.pieces + other.pieces, self.start)
+        # Rows that are read by one query.
+        one = (file, begin, stop, first, last)
+        return RowRange((*self.pieces[:-1], one, *rest), self.start)
+
     def groups(self) -> set[tuple[int, int]]:
         """The row groups that have rows of the range, each with the number of its file."""
         return {(k, g) for k, _, _, first, last in self.pieces for g in range(first, last + 1)}
@@ -193,6 +204,20 @@ def row_ranges(sources: Sequence[SourceFile], most: int) -> list[RowRange]:
                 waiting.append((k, start, start + rows, g, g))
             start += rows
     close()
+    return out
+
+
+def at_least(row_ranges: Sequence[RowRange], least: int) -> list[RowRange]:
+    """Ranges of so many rows each, joined from those that follow one another; or one of all."""
+    out: list[RowRange] = []
+    for one in row_ranges:
+        if out and out[-1].n_rows < least:
+            out[-1] = out[-1].joined(one)
+        else:
+            out.append(one)
+    if len(out) > 1 and out[-1].n_rows < least:
+        last = out.pop()
+        out[-1] = out[-1].joined(last)
     return out
 
 
