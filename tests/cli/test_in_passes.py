@@ -19,7 +19,8 @@ from separatrix.assessment import intervals
 from separatrix.cli import reading
 from separatrix.cli.output import Output
 from separatrix.persistence.model_file import load_model
-from separatrix.tables import estimating
+from separatrix.tables import estimating, read_table
+from separatrix.tables.writing import to_parquet
 
 
 @pytest.fixture
@@ -424,6 +425,28 @@ def test_predictions_that_overflow_are_told_by_their_row_in_the_table(run, tmp_p
     for memory in ("1GB", "1MB"):
         result = run("predict", "t.separatrix", "far.csv", "-o", "p.csv", "--memory", memory)
         assert "1 prediction beyond the range of numbers, the first in row 60,001" in result.err
+
+
+def test_predictions_in_passes_have_the_bits_of_those_in_memory(run, tmp_path):
+    # Products with a million entries and more are made in another way than smaller ones.
+    rng = np.random.default_rng(3)
+    columns = {f"x{j}": rng.normal(size=320_000) for j in range(8)}
+    columns["y"] = np.where(columns["x0"] + rng.normal(size=320_000) > 0.0, "yes", "no")
+    rows = {name: column[:500] for name, column in columns.items()}
+    (tmp_path / "fit.parquet").write_bytes(b"".join(to_parquet([rows])))
+    parts = [{n: c[k : k + 40_000] for n, c in columns.items()} for k in range(0, 320_000, 40_000)]
+    for k, part in enumerate(parts):
+        (tmp_path / f"all-{k}.parquet").write_bytes(b"".join(to_parquet([part])))
+    assert run("fit", "fit.parquet", "--target", "y", "-o", "m.separatrix").code == 0
+    found = []
+    for name, memory in (("passes", "1MB"), ("memory", "4GB")):
+        words = ("--proba", "--scores", "--memory", memory, "-o", f"{name}.parquet")
+        assert run("predict", "m.separatrix", "all-*.parquet", *words).code == 0
+        found.append(read_table(tmp_path / f"{name}.parquet"))
+    passes, memory = found
+    assert passes.n_rows == memory.n_rows == 320_000 and passes.names == memory.names
+    for name in memory.names:
+        np.testing.assert_array_equal(passes.columns[name], memory.columns[name], name)
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -451,7 +451,7 @@ def test_marks_names_and_labels_hold_any_sign(tmp_path: Path) -> None:
         levels = [mark if i % 5 == 0 else f"{sign}{i % 3}" for i in range(60)]
         columns = {"text": texts, sign: levels, "y": ["u", f"{sign} "] * 30}
         path = tmp_path / f"{k}.parquet"
-        path.write_bytes(to_parquet(columns))
+        path.write_bytes(b"".join(to_parquet([columns])))
         data = scan(path, "y", missing=[mark], kinds={"text": "text"}, cache=tmp_path, single=False)
         table = read_table(path, missing=[mark], kinds={"text": "text"}, target="y")
         features, y = take_target(table, "y")

@@ -404,13 +404,13 @@ _LEAST = 1 << 28
 def sample_of(stored: StoredModel, options: Any) -> Table:
     """Read a sample of a table that does not fit in memory, the same rows each time."""
     labels = getattr(options, "target", None) or stored.provenance.get("target")
-    with _within(options.memory):
+    with within_memory(options.memory):
         return read_like_training(stored, options, labels=labels, most_rows=SHOWN)
 
 
 def training_sample(options: Any, most_rows: int = SHOWN, **chosen: Any) -> Table:
     """Read a sample of the table of a fit, the same rows each time; see `read_training_table`."""
-    with _within(options.memory):
+    with within_memory(options.memory):
         return read_training_table(options, most_rows=most_rows, **chosen)
 
 
@@ -431,13 +431,13 @@ def columns_of_all(options: Any, sample: Table, n_rows: int) -> Iterator[Table]:
     for first in range(0, len(others), most):
         wanted = others[first : first + most]
         ignored = (*options.ignore, *(name for name in others if name not in wanted))
-        with _within(options.memory):
+        with within_memory(options.memory):
             yield read_training_table(replace(options, ignore=ignored), described=True)
 
 
 @contextmanager
-def _within(given: str | None) -> Iterator[None]:
-    """Read files within the memory of ``--memory``."""
+def within_memory(given: str | None) -> Iterator[None]:
+    """Inside the ``with`` statement DuckDB works within the memory of ``--memory``."""
     from separatrix.tables.source_files import limited
 
     with (

@@ -46,6 +46,7 @@ __all__ = [
     "SourceBlock",
     "SourceColumn",
     "SourceFile",
+    "at_least",
     "row_ranges",
 ]
 
@@ -133,6 +134,16 @@ class RowRange:
     def n_rows(self) -> int:
         return sum(stop - start for _, start, stop, _, _ in self.pieces)
 
+    def joined(self, other: RowRange) -> RowRange:
+        """These rows and those of the range that follows."""
+        (k, start, stop, _, last), *rest = other.pieces
+        file, begin, end, first, _ = self.pieces[-1]
+        if (file, end) != (k, start):
+            return RowRange(self.pieces + other.pieces, self.start)
+        # Rows that are read by one query.
+        one = (file, begin, stop, first, last)
+        return RowRange((*self.pieces[:-1], one, *rest), self.start)
+
     def groups(self) -> set[tuple[int, int]]:
         """The row groups that have rows of the range, each with the number of its file."""
         return {(k, g) for k, _, _, first, last in self.pieces for g in range(first, last + 1)}
@@ -193,6 +204,20 @@ def row_ranges(sources: Sequence[SourceFile], most: int) -> list[RowRange]:
                 waiting.append((k, start, start + rows, g, g))
             start += rows
     close()
+    return out
+
+
+def at_least(row_ranges: Sequence[RowRange], least: int) -> list[RowRange]:
+    """Ranges of so many rows each, joined from those that follow one another; or one of all."""
+    out: list[RowRange] = []
+    for one in row_ranges:
+        if out and out[-1].n_rows < least:
+            out[-1] = out[-1].joined(one)
+        else:
+            out.append(one)
+    if len(out) > 1 and out[-1].n_rows < least:
+        last = out.pop()
+        out[-1] = out[-1].joined(last)
     return out
 
 
@@ -334,8 +359,7 @@ class EncodingPlan:
             matrix = self._of_raw(raw, [one.name for one in self.stage.columns])
         else:
             fetched = self._fetch(row_range)
-            table = self._table(fetched, row_range)
-            matrix = self.encoder.encode_block(table, np.float32 if self.single else np.float64)
+            matrix = self._matrix(fetched, row_range)
             target = self._target(fetched, row_range)
             weights = self._weights(fetched, row_range)
         squares = np.array(as_design(matrix).row_squares())
@@ -345,6 +369,16 @@ class EncodingPlan:
         if self.beside is not None:
             beside = self._numbers_of(self.beside, row_range)
         return Rows(matrix, target, weights, squares, beside=beside)
+
+    def unlabelled(self, row_range: RowRange) -> Rows:
+        """The rows of a range that are predicted: nothing of them counts but their matrix."""
+        with pool.alone():
+            matrix = self._matrix(self._fetch(row_range), row_range)
+        return Rows(matrix, np.zeros(row_range.n_rows))
+
+    def _matrix(self, fetched: Columns, row_range: RowRange) -> Any:
+        table = self._table(fetched, row_range)
+        return self.encoder.encode_block(table, np.float32 if self.single else np.float64)
 
     def _numbers_of(self, column: SourceColumn, row_range: RowRange) -> np.ndarray:
         """The numbers of a column that is no feature."""
@@ -745,9 +779,11 @@ class SourceBlock(Block):
     def load(self) -> Rows:
         for k in {piece[0] for piece in self.row_range.pieces}:
             self.plan.sources[k].require_same()
+        if not self.checksum:
+            return self.plan.unlabelled(self.row_range)
         fit, held = self.plan.rows(self.row_range)
         rows = held if self.held and held is not None else fit
-        if self.checksum and digest_of(rows) != self.checksum:
+        if digest_of(rows) != self.checksum:
             raise DataError(f"{self.place}: the rows have changed; scan the data again")
         return rows
 

@@ -23,6 +23,7 @@ from safetensors.numpy import load, save
 
 from separatrix._compiled import pool
 from separatrix.data.atomic_files import sweep
+from separatrix.data.design import Tuning
 from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import (
@@ -51,6 +52,7 @@ from separatrix.scale.encoding import (
     SourceColumn,
     SourceFile,
     Stage,
+    at_least,
     contents_of,
     digest_of,
     row_ranges,
@@ -118,6 +120,8 @@ _LIBRARIES = 260_000_000
 # DuckDB may take from the first to the second share of the memory that is left, and a stretch of
 # rows the third.
 _READING, _MOST_READING, _RANGE = 0.2, 0.45, 1.0 / 16.0
+# And of a stretch that is predicted, beside which there is nothing.
+_PREDICTED_RANGE = 0.25
 # DuckDB does not run with less.
 _LEAST_READING = 64_000_000
 # What a reader takes for every column.
@@ -165,6 +169,12 @@ class ScanOptions:
             return self
         own: dict[str, Any] = {**(self.on_target(classes) or {})}
         return replace(self, **own)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether rows without labels are encoded as those of a fit were, and none is held out."""
+        labelled = self.target is not None or self.weight is not None
+        return self.encoder is not None and not labelled and self.test_size == 0.0
 
     @property
     def available(self) -> float:
@@ -629,6 +639,10 @@ class _Scan:
             rows = rows_of_a_block(width, plan.encoder.n_features_, options.memory)
             self.options = replace(self.options, block_rows=rows)
         spans = self.spans or row_ranges(sources, self._most(sources, raw + width))
+        if options.predicts:
+            # Scores are then products of the same kind, with the same bits, as those of a table in
+            # memory.
+            spans = at_least(spans, -(-Tuning().own_products // max(plan.encoder.n_features_, 1)))
         stored = self.stage is not None or (
             self.readers.shares_cache and self._fits_cache(n_rows * width + 24.0 * n_rows)
         )
@@ -637,10 +651,12 @@ class _Scan:
     def _most(self, sources: Sequence[SourceFile], row_bytes: float) -> int:
         """Rows of a stretch: of as many as two threads can have in memory.
 
-        To read a part of a row group, all of it is unpacked, beside which a quarter is little.
+        To read a part of a row group, all of it is unpacked, beside which a quarter is little; for
+        predictions a half, because it is unpacked for each part anew.
         """
         largest = max(max(source.groups, default=0) for source in sources)
-        rows = max(self.options.available * _RANGE / max(row_bytes, 1.0), largest / 4)
+        share, part = (_PREDICTED_RANGE, 0.5) if self.options.predicts else (_RANGE, 0.25)
+        rows = max(self.options.available * share / max(row_bytes, 1.0), largest * part)
         return int(max(min(rows, 4 * (self.options.block_rows or BLOCK_ROWS)), 256))
 
     # --- sources --------------------------------------------------------------------------------
@@ -1124,8 +1140,7 @@ class _Scan:
         work_text = json.dumps(meta, sort_keys=True) + repr((spans, plan.sources, share))
         quiet = replace(options, on_progress=None, engine=None)
         work = _Encoding(plan, self.folder, quiet, share, stored, sha256_of(state, work_text))
-        known = options.encoder is not None and options.target is None and options.weight is None
-        if known and not stored and options.test_size == 0.0:
+        if options.predicts and not stored:
             found = self._as_they_come(plan, spans, width)
         else:
             found = self._all_encoded(work, spans, n_rows, width)

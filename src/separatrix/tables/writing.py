@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from separatrix.tables import source_files as files
+from separatrix.tables.categorical import Categorical
 
 __all__ = ["WRITTEN", "to_json_lines", "to_parquet"]
 
 WRITTEN = (".csv", ".tsv", ".txt", ".parquet", ".jsonl", ".ndjson")
 """Suffixes of what can be written."""
+# Bytes of a finished file that are passed on at a time.
+_PIECE = 1 << 20
 
 
 def to_json_lines(columns: Mapping[str, Any]) -> bytes:
@@ -36,16 +39,51 @@ def _plain(column: Any) -> list[Any]:
     return values
 
 
-def to_parquet(columns: Mapping[str, Any]) -> bytes:
-    """A Parquet file; numbers, truth values and text keep their types."""
-    arrays = {name: np.asarray(column) for name, column in columns.items()}
-    arrays = {
-        name: array if array.dtype.kind in "iufb" else array.astype(object)
-        for name, array in arrays.items()
-    }
+def to_parquet(parts: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+    """The bytes of a Parquet file; numbers, truth values and text keep their types.
+
+    Parameters
+    ----------
+    parts : iterable of dict of str to array
+        The columns of some rows at a time, which are the same in every part.  A
+        :class:`~separatrix.tables.categorical.Categorical` has the same levels in each.
+    """
     with contextlib.ExitStack() as stack:
         target: Path = files.temporary_file(stack)
         connection = stack.enter_context(contextlib.closing(files.connect()))
-        connection.register("answer", arrays)
-        connection.execute(f"COPY answer TO {files.literal(str(target))} (FORMAT parquet)")
-        return target.read_bytes()
+        chosen: list[str] = []
+        for part in parts:
+            connection.register("part", {f"c{k}": _stored(c) for k, c in enumerate(part.values())})
+            if chosen:
+                connection.execute("INSERT INTO answer FROM part")
+            else:
+                connection.execute("CREATE TABLE answer AS FROM part")
+                chosen = [
+                    f"{_text_of(connection, f'c{k}', column)} AS {files.identifier(name)}"
+                    for k, (name, column) in enumerate(part.items())
+                ]
+            connection.unregister("part")
+        rows = f"SELECT {', '.join(chosen)} FROM answer"
+        connection.execute(f"COPY ({rows}) TO {files.literal(str(target))} (FORMAT parquet)")
+        with target.open("rb") as file:
+            while data := file.read(_PIECE):
+                yield data
+
+
+def _stored(column: Any) -> np.ndarray:
+    """A column as DuckDB reads it from memory: of a categorical one the codes."""
+    if isinstance(column, Categorical):
+        return column.codes
+    array = np.asarray(column)
+    return array if array.dtype.kind in "iufb" else array.astype(object)
+
+
+def _text_of(connection: Any, name: str, column: Any) -> str:
+    """SQL for a stored column as it is written: codes become texts, and none where one is -1."""
+    if not isinstance(column, Categorical):
+        return name
+    connection.register("levels", {"level": column.levels, "place": np.arange(len(column.levels))})
+    ordered = "SELECT level FROM levels ORDER BY place"
+    connection.execute(f"CREATE TYPE levels_of_{name} AS ENUM ({ordered})")
+    connection.unregister("levels")
+    return f"CAST(enum_range(NULL::levels_of_{name}) AS levels_of_{name}[])[{name} + 1]"

@@ -27,11 +27,14 @@ from separatrix.cli.reading import (
     exceeds_memory,
     load_for_tables,
     read_like_training,
+    within_memory,
 )
+from separatrix.data.labels import codes_of
 from separatrix.exceptions import DataError
 from separatrix.messages import counted
 from separatrix.persistence.model_file import StoredModel, check_writable, write_atomically
 from separatrix.tables import Table, read_table
+from separatrix.tables.categorical import Categorical
 from separatrix.tables.table import STRUCTURE, missing_mask, no_such_column, parse_number
 from separatrix.tables.writing import to_json_lines, to_parquet
 
@@ -195,9 +198,10 @@ def _warned(out: Output, parts: Iterator[_Part]) -> Iterator[_Part]:
 def _joined(parts: Iterator[_Part]) -> dict[str, Any]:
     """Columns of all rows, of those of some rows at a time."""
     first, *others = (part.columns for part in parts if part.columns is not None)
-    if not others:
-        return first
-    return {name: np.concatenate([first[name], *(o[name] for o in others)]) for name in first}
+    return {
+        name: np.concatenate([np.asarray(part[name]) for part in (first, *others)])
+        for name in first
+    }
 
 
 def _kept(options: PredictOptions, table: Table) -> dict[str, Any]:
@@ -258,9 +262,14 @@ def _predictions(answers: _Answers, X: Any) -> dict[str, Any]:
     """The columns of the answer, by name."""
     model = answers.model
     if answers.decision is None:
-        columns = {"prediction": model.predict(X)}
+        predicted = model.predict(X)
     else:
-        columns = {"prediction": predictions(model, X, answers.decision).labels}
+        predicted = predictions(model, X, answers.decision).labels
+    if hasattr(model, "classes_") and isinstance(model.classes_[0], str):
+        # Of each class there is one text, whatever the number of rows.
+        codes = codes_of(predicted, model.classes_)
+        predicted = Categorical(codes.astype(np.int32), model.classes_.astype(object))
+    columns = {"prediction": predicted}
     if not (answers.proba or answers.scores):
         return columns
     labels = [str(label) for label in model.classes_.tolist()]
@@ -292,7 +301,9 @@ def _write(out: Output, options: PredictOptions, answers: _Answers, parts: Itera
             yield part
 
     if answers.as_columns:
-        write_atomically(options.output or "", to_parquet(_joined(counted_parts())))
+        columns = (part.columns for part in counted_parts() if part.columns is not None)
+        with within_memory(options.memory):
+            write_atomically(options.output or "", to_parquet(columns))
     elif options.output is not None:
         write_atomically(options.output, (part.lines for part in counted_parts()))
     else:
@@ -343,18 +354,20 @@ class _Csv:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n", delimiter=self.mark)
         # Python's floats, unlike numpy's, print as the shortest text that reads back the same.
-        lists = [column.tolist() for column in columns.values()]
-        lists = [self._safe(cells) if cells and isinstance(cells[0], str) else cells
-                 for cells in lists]  # fmt: skip
-        writer.writerows(zip(*lists, strict=True))
+        writer.writerows(zip(*map(self._cells, columns.values()), strict=True))
         return text.getvalue().encode("utf-8", "surrogatepass")
 
-    def _safe(self, cells: list[Any]) -> list[Any]:
-        """The cells as they are written; each text that occurs is looked at once."""
-        if self.raw:
+    def _cells(self, column: Any) -> list[Any]:
+        """The cells of a column as they are written; each text that occurs is looked at once."""
+        coded = isinstance(column, Categorical)
+        cells: list[Any] = [] if coded and not self.raw else np.asarray(column).tolist()
+        if self.raw or not (coded or (cells and isinstance(cells[0], str))):
             return cells
-        counts = Counter(cells)
+        counts = column.counts() if coded else Counter(cells)
         safe = {cell: _harmless(cell) if isinstance(cell, str) else cell for cell in counts}
         changed = {cell for cell, text in safe.items() if text != cell}
         self.changed += sum(counts[cell] for cell in changed)
+        if coded:
+            levels = [safe.get(text, text) for text in column.levels]
+            return column.mapped(np.array(levels, dtype=object), "").tolist()
         return [safe[cell] for cell in cells] if changed else cells
