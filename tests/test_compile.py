@@ -91,6 +91,21 @@ def test_damaged_files_are_compiled_anew(compute, script):
     assert compute(script) == (expected, files)
 
 
+def test_a_process_that_loads_does_not_prepare_to_compile(compute):
+    script = """
+import sys
+import numpy as np
+from separatrix.data.design import as_design
+from separatrix.data.row_hashing import row_keys
+keys = row_keys(as_design(np.arange(6.0).reshape(3, 2)))
+print([m for m in ("numba.np.linalg", "numba.typed.typeddict") if m in sys.modules], keys.tolist())
+"""
+    compiling, loading = compute(script)[0], compute(script)[0]
+    assert compiling.startswith("['numba.np.linalg', 'numba.typed.typeddict']")
+    assert loading.startswith("[] ")
+    assert loading.split("] ")[1] == compiling.split("] ")[1]
+
+
 def double(x):
     return x + x
 

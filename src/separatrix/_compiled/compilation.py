@@ -43,6 +43,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder, compile_result
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.environment import lookup_environment
+from numba.core.runtime import rtsys
 from numba.core.sigutils import normalize_signature
 from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 
@@ -196,6 +197,13 @@ class _CheckedCache(FunctionCache):
     def _digest(self) -> str:
         # Numba's key tells edits of this function's file, but not of those that it calls.
         return _DIGEST(_fingerprint(self._compiled)).hexdigest()
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        # Numba first registers all that it can compile, which takes longer than to load the code of
+        # a fit. Its compiler does the same where nothing is found; code needs the runtime alone.
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
     def save_overload(self, signature: Any, data: Any) -> None:
         # A disk that is full takes the speed of the next start, not the result of this one.
@@ -364,8 +372,14 @@ def _jit(function: Callable[..., Any], **options: Any) -> Any:
     # With NUMBA_DISABLE_JIT it is the function itself.
     if compiled is not function:
         _split(compiled)
+        # It looks through all installed packages for types of their own: here are arrays alone.
+        compiled._compilation_chain_init_hook = _nothing
         compiled.get_call_template = _of_any_value(compiled.get_call_template)
     return compiled
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 def _split(compiled: Any) -> None:
