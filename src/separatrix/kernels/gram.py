@@ -497,7 +497,7 @@ class _Face(ABC):
         self._last = None
 
     def off_by(self, c: np.ndarray) -> np.ndarray | float:
-        """By how much :meth:`dot` may be off, besides its rounding in float64."""
+        """A bound on the error of :meth:`dot`, besides its rounding in float64."""
         if self._last is None or self._last[2] is None or not np.array_equal(self._last[0], c):
             return 0.0
         return self._last[2]

@@ -13,7 +13,7 @@ __all__ = ["RunningError"]
 
 
 class RunningError:
-    """By how much the entries of ``K c`` may be off to which rows of the cache have been added.
+    """Bound the error of the entries of ``K c``, to which rows of the cache have been added.
 
     Parameters
     ----------
