@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -71,6 +72,21 @@ def test_no_circles_between_files() -> None:
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
     assert set(graph) <= set(order)
+
+
+def test_files_list_names_only_to_hand_them_on() -> None:
+    """An underscore says what is a file's own; packages list what they hand out."""
+    for path in FILES.values():
+        tree = ast.parse(path.read_text("utf-8"))
+        lists = [node.value for node in tree.body if "__all__" in ast.unparse(node)[:8]]
+        if path.name != "__init__.py" and lists:
+            imported = {
+                alias.name
+                for node in ast.walk(tree)
+                if isinstance(node, ast.ImportFrom)
+                for alias in node.names
+            }
+            assert imported & set(ast.literal_eval(lists[0])), path
 
 
 # What stands once, by a mark that only its home has.

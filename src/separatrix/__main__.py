@@ -6,8 +6,6 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]
 import sys
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Run the command or the script that the arguments of the process name.

@@ -15,15 +15,6 @@ from typing import Any
 from separatrix.messages import PYTHON, TEMPLATES, Column, Message, OpenField, counted, plural
 from separatrix.messages.markup import facts_html, paragraphs_html
 
-__all__ = [
-    "NO_OPTIMUM",
-    "REMEDIES",
-    "Certificate",
-    "ResidualCertificate",
-    "RigorousCertificate",
-    "outward",
-]
-
 #: The statuses of fits that have no finite optimum, which no tighter fit could reach.
 NO_OPTIMUM = ("separable", "quasi_separable", "unattained")
 

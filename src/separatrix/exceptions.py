@@ -22,17 +22,6 @@ from importlib import import_module
 from types import FrameType
 from typing import Any
 
-__all__ = [
-    "ConventionWarning",
-    "DataError",
-    "MissingPackageError",
-    "ModelFileError",
-    "NotSeparableError",
-    "calling_frame",
-    "imported",
-    "warn",
-]
-
 # Packages between a user's line and a fit: a search or a pipeline calls it for the user.
 _BETWEEN = ("separatrix", "sklearn", "joblib")
 

@@ -21,8 +21,6 @@ from numba.extending import get_cython_function_address
 
 from separatrix._compiled import pool
 
-__all__ = ["add_gram", "add_gram_by_columns", "cholesky"]
-
 # Ranges of columns that a Gram matrix is shared out by.
 _TILES = 6
 # Columns up to which Python's lock costs less than going without it.

@@ -47,8 +47,6 @@ from numba.core.runtime import rtsys
 from numba.core.sigutils import normalize_signature
 from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 
-__all__ = ["FASTMATH", "inlined", "njit", "ordered", "scalar", "specialise"]
-
 # Reordering and contraction only.  ``fastmath=True`` also assumes that infinities and NaN do
 # not occur, and then a shrinking bound that starts at infinity is compiled away.
 FASTMATH = {"contract", "reassoc", "nsz", "arcp"}

@@ -24,27 +24,6 @@ import numpy as np
 
 from separatrix._compiled.compilation import njit
 
-__all__ = [
-    "add_closely",
-    "add_parts",
-    "compiled",
-    "csr_dot_parts",
-    "csr_t_dot_parts",
-    "dense_dot_parts",
-    "dense_t_dot_parts",
-    "gaussian_dot_parts",
-    "multiply_parts",
-    "polynomial_dot_parts",
-    "product_parts",
-    "residual_sums",
-    "split_sum",
-    "strict",
-    "sum_parts",
-    "take_offsets",
-    "two_product",
-    "two_sum",
-]
-
 #: For functions that are called from compiled loops: no reordering, no contraction.
 strict = njit(nogil=True, error_model="numpy")
 #: For the loops themselves, which are kept on disk.

@@ -12,8 +12,6 @@ from numba.extending import intrinsic
 
 from separatrix._compiled.compilation import njit
 
-__all__ = ["exp_negative", "larger", "log1p_unit", "log_normal", "smaller"]
-
 
 def _chosen_by(relation: str) -> Any:
     """Code for the one of two floats that a relation chooses, neither of them NaN.

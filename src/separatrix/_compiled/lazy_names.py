@@ -9,8 +9,6 @@ from typing import Any
 
 from separatrix.exceptions import MissingPackageError
 
-__all__ = ["lazy_names"]
-
 
 def lazy_names(
     package: str, homes: Mapping[str, str], *, needs: tuple[str, ...] = (), remedy: str = ""

@@ -14,26 +14,6 @@ import scipy.linalg
 from separatrix._compiled import blas
 from separatrix._compiled.compilation import FASTMATH, njit, scalar
 
-__all__ = [
-    "Factor",
-    "clear_below",
-    "conjugate_gradients",
-    "copy_numbers",
-    "factorise",
-    "inner",
-    "largest_of_rows",
-    "lengths_of",
-    "norms_of",
-    "solve_columns",
-    "solve_positive",
-    "solve_upper",
-    "squared_distance",
-    "sums_of_rows",
-    "sums_of_sizes",
-    "unit_diagonal",
-]
-
-
 # Entries at a time of long vectors: what is in between stays in the cache, where fresh memory for
 # it would cost more than the arithmetic.
 _BLOCK = 8192

@@ -11,8 +11,6 @@ import sys
 
 from separatrix.messages import Message, clause, message_of
 
-__all__ = ["bytes_of", "is_tight", "limit_of", "message_for", "shortage", "spare"]
-
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 # Address space, in bytes.  A fit of a small CSV file with one thread takes 0.8 GB, a report 0.9 GB,
 # nearly all of it the libraries themselves; below this they fail to load, or end the process.

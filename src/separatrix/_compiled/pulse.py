@@ -6,8 +6,6 @@ import contextlib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
-__all__ = ["beating", "current"]
-
 _beat: ContextVar[Callable[[], None] | None] = ContextVar("beat", default=None)
 
 

@@ -13,8 +13,6 @@ from separatrix._compiled.double_double import (
     two_sum,
 )
 
-__all__ = ["reflect"]
-
 
 @strict
 def _reciprocal(high, low):

@@ -17,8 +17,6 @@ from numba.extending import intrinsic
 
 from separatrix._compiled.compilation import njit
 
-__all__ = ["HEIGHT", "KNOWN", "LANES", "add_strip", "add_tile", "prefetch", "tile_of"]
-
 _INTEGER, _SHORT, _DOUBLE = ir.IntType(64), ir.IntType(32), ir.DoubleType()
 
 

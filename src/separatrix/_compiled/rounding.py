@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["EPS", "EPS32", "TINY", "UNIT"]
-
 #: Half a unit in the last place of numbers from 1 to 2.
 UNIT = 2.0**-53
 #: From 1 to the next float.

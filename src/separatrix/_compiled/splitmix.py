@@ -8,8 +8,6 @@ import numpy as np
 
 from separatrix._compiled.compilation import scalar
 
-__all__ = ["GOLDEN", "mixed", "mixed_word"]
-
 # 2^64 over the golden ratio: its multiples are spread over all words.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 

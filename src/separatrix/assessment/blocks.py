@@ -27,8 +27,6 @@ from separatrix.scale.engines import Engine
 from separatrix.scale.passes import Passes
 from separatrix.scale.scores import Answers, errors_over, scores_over
 
-__all__ = ["blocks_by_groups", "blocks_by_times", "score_blocks"]
-
 # The share of the memory that the different groups or times may take, and the bytes of each.
 _SHARE, _EACH = 0.125, 64
 

@@ -11,8 +11,6 @@ from separatrix.geometry.diagnosis.findings import Finding
 from separatrix.messages import Message, message_of
 from separatrix.models.registry import stated
 
-__all__ = ["certificate_findings", "certificate_of", "certificate_record"]
-
 _GRAVE = (*NO_OPTIMUM, "not_separable", "non_finite")
 
 

@@ -15,8 +15,6 @@ from separatrix.data.validation import sample_weight_of
 from separatrix.models.registry import OFFERS, compared, estimator
 from separatrix.tables.target import is_quantity
 
-__all__ = ["compare", "contenders", "for_targets", "scores_probabilities", "settings_of"]
-
 # Beyond so many rows a kernel machine is fitted to landmarks.
 _MANY_ROWS = 2000
 _LANDMARKS = {"approximation": "nystroem", "components": 300}

@@ -12,8 +12,6 @@ from scipy.special import stdtrit
 from separatrix.messages import counted, join
 from separatrix.messages.markup import paragraphs_html, table_html, table_text
 
-__all__ = ["Comparison", "Contender"]
-
 
 @dataclass(frozen=True, eq=False)
 class Contender:

@@ -12,17 +12,6 @@ import numpy as np
 from separatrix.assessment.scoring import Predictions, gives_probabilities
 from separatrix.messages import quoted
 
-__all__ = [
-    "PROBABILITY",
-    "SCORE",
-    "Decision",
-    "Goal",
-    "choose_threshold",
-    "goal_of",
-    "positive_of",
-    "scores_of",
-]
-
 _RESAMPLES = 200
 # What a threshold is compared with.
 PROBABILITY, SCORE = "probability", "score"

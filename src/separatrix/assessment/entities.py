@@ -26,8 +26,6 @@ from separatrix.tables.categorical import Categorical, first_appearance
 from separatrix.tables.row_times import is_named
 from separatrix.tables.table import missing_mask
 
-__all__ = ["Repeated", "likely_group", "possible_groups"]
-
 # Of fewer values nothing can be held out, and categories have so many.
 _LEAST_VALUES = 20
 # The rows that are compared: so many, and of each value so many at most.

@@ -22,8 +22,6 @@ from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import Encoder, Table
 from separatrix.tables.table import label_text, missing_mask
 
-__all__ = ["EvaluationData", "Part", "of_arrays", "of_sample", "of_table"]
-
 
 @dataclass(frozen=True, eq=False)
 class Part:

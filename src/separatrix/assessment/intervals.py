@@ -14,15 +14,6 @@ from scipy.special import stdtrit
 
 from separatrix.assessment.scoring import Z, wilson_interval
 
-__all__ = [
-    "area_interval",
-    "area_interval_of_levels",
-    "class_intervals",
-    "mean_interval",
-    "mean_interval_of_sums",
-    "number_intervals",
-]
-
 
 def mean_interval(values: np.ndarray) -> list[float] | None:
     """The interval of the mean of a figure that every row has; None for fewer than two rows.

@@ -21,8 +21,6 @@ from separatrix.tables import Table
 from separatrix.tables.categorical import first_appearance
 from separatrix.tables.table import missing_mask
 
-__all__ = ["TELLING", "falls_without", "single_scores"]
-
 TELLING = 0.99
 """A column that scores more than this alone gives the target away."""
 

@@ -16,8 +16,6 @@ from separatrix.tables import Encoder, Table
 from separatrix.tables.number_encoding import Number
 from separatrix.tables.table import missing_mask, quote
 
-__all__ = ["logarithms_that_help"]
-
 # What is looked at, so that a fit hardly takes longer.
 _ROWS, _FEATURES, _COLUMNS = 2000, 150, 5
 _FEWEST_ROWS = 100

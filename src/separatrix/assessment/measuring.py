@@ -24,8 +24,6 @@ from separatrix.geometry.diagnosis.findings import Finding, finding
 from separatrix.messages import Message, Parameter, percent, quoted
 from separatrix.scale.blocks import BlockedData
 
-__all__ = ["measure", "measure_blocks", "measured_findings", "spoiled_by_weights"]
-
 # Every report makes these tests: chance alone exceeds this score once in thousands.
 _FAR = 4.0
 # A normal approximation says nothing of fewer rows.

@@ -9,8 +9,6 @@ from typing import Any
 from separatrix.assessment.documents import headline
 from separatrix.messages import Joined, Message, Setting, quoted
 
-__all__ = ["FALL", "OtherScore", "figure", "main_score"]
-
 FALL = 0.1
 """By more than this a score falls far."""
 

@@ -20,8 +20,6 @@ from scipy.special import stdtrit
 
 from separatrix.data.splitting import time_parts
 
-__all__ = ["PARTS", "GroupSums", "by_groups", "by_times"]
-
 PARTS = 5
 """The scores of so many parts of the rows are shown in the order of time."""
 

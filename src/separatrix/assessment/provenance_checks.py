@@ -15,8 +15,6 @@ from typing import Any
 
 from separatrix.tables.table import FLAGS, OPTIONS
 
-__all__ = ["known_origin"]
-
 _FINGERPRINT = re.compile(r"[0-9a-f]{8,128}")
 Form = Callable[[Any], bool]
 

@@ -27,8 +27,6 @@ from separatrix.models.registry import OFFERS, Size
 from separatrix.models.search import Judge, scorer_of
 from separatrix.solvers.driver import Interrupt, lent_interrupt
 
-__all__ = ["Entry", "forecast", "race", "yardstick_of"]
-
 # A fit that has no time limit is tried on one of so many rows first, where the matrix has so many
 # numbers that it may take longer than what is left of a budget.
 _TRIED, _LARGE = 16, 2_000_000

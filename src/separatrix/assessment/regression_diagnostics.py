@@ -58,8 +58,6 @@ from separatrix.messages import clause, message_of
 from separatrix.models import penalised
 from separatrix.tables.table import missing_mask
 
-__all__ = ["diagnostics_record"]
-
 ROWS, COLUMNS, CURVES = 10, 3, 3
 # Groups of rows with the same number of them: by a column's values, and by probability.
 _BINS, _DECILES = 20, 10

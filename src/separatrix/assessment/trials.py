@@ -19,8 +19,6 @@ from separatrix.data.validation import check_number
 from separatrix.messages import counted, join
 from separatrix.messages.markup import paragraphs_html, table_html, table_text
 
-__all__ = ["Trials", "evaluate_trials"]
-
 # Rows and trials that are printed.
 _MOST_PRINTED = 5
 

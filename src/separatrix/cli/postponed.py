@@ -14,8 +14,6 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-__all__ = ["postpone_imports"]
-
 _POSTPONED = "scipy.stats"
 # Functions that others import from it by name; each imports the module when it is called.
 _FUNCTIONS = ("gmean", "rankdata", "spearmanr")

@@ -10,8 +10,6 @@ from separatrix.certificate import Certificate
 from separatrix.messages import Column, Row, Setting, Wording, quoted
 from separatrix.models.registry import stated
 
-__all__ = ["TERMINAL", "Terminal", "describe_certificate"]
-
 # Parameters whose option has another name than ``--`` and their own.
 _OPTIONS = {
     "C": "-C",

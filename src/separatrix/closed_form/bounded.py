@@ -33,8 +33,6 @@ from separatrix.closed_form.normal_equations import (
 )
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
 
-__all__ = ["solve"]
-
 # Columns whose triangular factor still fits into memory.
 _MOST_COLUMNS = 8192
 # Times that the free columns may change after the first choice, for each of them.

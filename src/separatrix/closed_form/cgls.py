@@ -21,8 +21,6 @@ import scipy.linalg
 
 from separatrix._compiled.linear_algebra import norms_of
 
-__all__ = ["cgls", "null_space"]
-
 # Parts of a random vector of about unit entries: what is smaller is rounding, what is larger is
 # not; in between nothing is decided.
 _ROUNDING, _PART = 1e-5, 1e-3

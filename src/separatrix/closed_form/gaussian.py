@@ -51,17 +51,6 @@ from separatrix.data.moments import Moments
 from separatrix.exceptions import DataError
 from separatrix.messages import Column, Joined, Message, plural
 
-__all__ = [
-    "Cholesky",
-    "Estimate",
-    "Gaussians",
-    "Names",
-    "certify_gaussian",
-    "estimate",
-    "ledoit_wolf",
-    "require_memory",
-]
-
 # The share of all weight that a class has at least: with less, variances and priors underflow.
 _LEAST_SHARE = 1e-200
 _LOG_2PI = math.log(2.0 * math.pi)

@@ -72,15 +72,6 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
 from separatrix.objectives.softmax import SoftmaxObjective
 
-__all__ = [
-    "ROBUST",
-    "Summary",
-    "least_squares_summary",
-    "likelihood_information",
-    "logistic_summary",
-    "undetermined",
-]
-
 
 @dataclass(frozen=True)
 class Tuning:

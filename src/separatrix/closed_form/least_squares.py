@@ -51,12 +51,6 @@ from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFa
 from separatrix.data.design import CSRDesign, DenseDesign, Design
 from separatrix.data.moments import Moments
 
-__all__ = [
-    "certify",
-    "narrowed",
-    "solve",
-]
-
 # Condition number of the scaled sums of products up to which Cholesky's factor is refined.
 _CHOLESKY_LIMIT = 1e12
 # Entries of a factor of fewer rows than columns that is kept.

@@ -27,8 +27,6 @@ from separatrix._compiled import pool
 from separatrix._compiled.rounding import EPS
 from separatrix.data.design import Design
 
-__all__ = ["leave_one_out_residuals"]
-
 
 @pool.with_one_blas_thread
 def leave_one_out_residuals(

@@ -34,23 +34,6 @@ from separatrix.data.design import CSRDesign, DenseDesign, Design
 from separatrix.data.moments import Moments
 from separatrix.data.validation import require_finite
 
-__all__ = [
-    "MOST_STEPS",
-    "NEGLIGIBLE",
-    "LeastSquaresProblem",
-    "NormalEquations",
-    "NormalInverse",
-    "NormalResidual",
-    "Tuning",
-    "dot_once_rounded",
-    "for_all_targets",
-    "moments_of",
-    "refine",
-    "refine_in_parts",
-    "triangle_of",
-    "units_of",
-]
-
 # What the factorisation of a few rows leaves of a column of unit length that depends on others.
 NEGLIGIBLE = 64 * EPS
 _BLOCK_BYTES = 1 << 20

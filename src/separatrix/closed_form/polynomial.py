@@ -53,18 +53,6 @@ from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFa
 from separatrix.data.design import Design
 from separatrix.messages import Message, Setting
 
-__all__ = [
-    "MOST_TERMS",
-    "DegreeWarning",
-    "PolynomialBasis",
-    "PolynomialDesign",
-    "PolynomialEquations",
-    "PolynomialFit",
-    "count_terms",
-    "degree_errors",
-    "solve",
-]
-
 # Their Gram matrix takes 3.2 GB.
 MOST_TERMS = 20_000
 # Bytes of a block of rows, with all terms: a core's second-level cache.

@@ -26,8 +26,6 @@ from separatrix._compiled.reflections import reflect
 from separatrix._compiled.rounding import EPS
 from separatrix.data.design import Design
 
-__all__ = ["Columns"]
-
 # What is left of a column is rounding of its entries where it is no longer than so many times
 # their size, and rounding of what made them where it is no longer than so many times their spread.
 _OF_ENTRIES, _OF_SPREAD = 4.0, 64.0

@@ -30,8 +30,6 @@ from separatrix.closed_form.normal_equations import (
 from separatrix.data.design import DenseDesign, Design
 from separatrix.data.packing import pack_triangle, unpack_triangle
 
-__all__ = ["LeastSquaresSolution", "TriangularFactor"]
-
 # Bytes of the rows that are factorised at a time: the second-level cache.
 _BLOCK_BYTES = 1 << 20
 # Rows that the provisional centres are the medians of.

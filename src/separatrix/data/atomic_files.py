@@ -19,8 +19,6 @@ from typing import BinaryIO
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["file_beside", "sweep", "whole_file"]
-
 # Whether an open file can be locked, and given another name.
 _LOCKS = sys.platform != "win32"
 # A name with the number of its process is that of a file that is locked as long as it is written;

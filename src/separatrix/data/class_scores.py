@@ -14,8 +14,6 @@ import numpy as np
 
 from separatrix._compiled.rounding import EPS
 
-__all__ = ["ClassScores", "Ranked", "class_sums", "score_columns"]
-
 
 @dataclass(frozen=True, eq=False)
 class Ranked:

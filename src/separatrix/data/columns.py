@@ -19,8 +19,6 @@ from separatrix._compiled.splitmix import mixed
 from separatrix._compiled.tuning import Tuned
 from separatrix.data.design import Design
 
-__all__ = ["ColumnMoments", "Columns", "columns_of"]
-
 
 @dataclass(frozen=True)
 class Tuning:

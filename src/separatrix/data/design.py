@@ -26,8 +26,6 @@ import scipy.sparse as sp
 from separatrix._compiled import blas, narrow_products, pool, pulse, row_access
 from separatrix._compiled.compilation import njit
 
-__all__ = ["CSRDesign", "DenseDesign", "Design", "as_design", "dense", "require_in_range"]
-
 # So few entries that what is done around a product takes longer than the product.
 _FEW = 20_000
 # Up to this many columns each part of the rows has a Gram matrix of its own; of more there is one,

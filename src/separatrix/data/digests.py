@@ -6,8 +6,6 @@ import hashlib
 
 import numpy as np
 
-__all__ = ["sha256_of"]
-
 
 def sha256_of(*parts: str | bytes | memoryview | np.ndarray) -> str:
     """Return the digest of some parts one after another, in hexadecimal digits.

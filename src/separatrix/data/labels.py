@@ -13,25 +13,6 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from separatrix.messages import Message, Setting
 
-__all__ = [
-    "Labels",
-    "class_factors",
-    "codes_of",
-    "encode",
-    "encode_among",
-    "encode_as",
-    "factors_of_totals",
-    "indicator",
-    "known_classes",
-    "merge_weights",
-    "one_hot",
-    "one_vs_one_scores",
-    "plain_label",
-    "require_weights",
-    "scores_by_class",
-    "targets_of",
-]
-
 # Between the least whole number and the greatest.
 _TABLE = 1 << 16
 

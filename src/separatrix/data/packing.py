@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["pack", "pack_triangle", "unpack", "unpack_triangle"]
-
 
 def pack(array: np.ndarray) -> tuple[Any, ...]:
     """An array of which most entries are zero or NaN, as the others and where they are.

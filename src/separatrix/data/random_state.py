@@ -11,8 +11,6 @@ from typing import Any, cast
 import numpy as np
 from sklearn.utils import check_random_state
 
-__all__ = ["generator_of", "random_state_of", "seed_of"]
-
 _FIXED = 0
 
 

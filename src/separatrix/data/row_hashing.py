@@ -15,8 +15,6 @@ from separatrix._compiled.row_access import row_entry, row_length
 from separatrix._compiled.splitmix import GOLDEN, mixed, mixed_word
 from separatrix.data.design import Design
 
-__all__ = ["canonical_order", "row_keys"]
-
 
 def _keys(rows: Any, columns: Any, out: Any) -> None:
     for i in range(out.shape[0]):

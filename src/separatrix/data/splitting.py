@@ -26,19 +26,6 @@ from separatrix.data.row_hashing import canonical_order, row_keys
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, quoted
 
-__all__ = [
-    "Fold",
-    "drawn_folds",
-    "fold_numbers",
-    "folds_of",
-    "hashed_hold_out",
-    "held_out_by_class",
-    "held_out_rows",
-    "split_rows",
-    "time_folds",
-    "time_parts",
-]
-
 # The numbers of the rows to fit, and of those to judge by.
 Fold = tuple[np.ndarray, np.ndarray]
 

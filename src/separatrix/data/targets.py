@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["TargetFacts", "TrainingRows", "bounded_numbers"]
-
 
 @dataclass(frozen=True)
 class TargetFacts:

@@ -19,18 +19,6 @@ from separatrix._compiled import pool
 from separatrix.data.labels import require_weights
 from separatrix.messages import Message, Setting, quoted
 
-__all__ = [
-    "check_choice",
-    "check_number",
-    "check_share",
-    "column_bounds",
-    "is_same",
-    "require_classes",
-    "require_finite",
-    "sample_weight_of",
-    "validate",
-]
-
 _ROWS = 4096
 # Entries that are added up at a time: little enough for a core's cache.
 _ENTRIES = 1 << 17

@@ -9,8 +9,6 @@ import numpy as np
 
 from separatrix.expressions.features import Program
 
-__all__ = ["Answers", "Heading", "Sample", "Unprintable"]
-
 
 class Unprintable(ValueError):
     """A language cannot compute a program to the same numbers; the text says why, and what can."""

@@ -18,8 +18,6 @@ from separatrix.exports.printing import (
 )
 from separatrix.expressions.features import Cell, Program, Words
 
-__all__ = ["fields_of", "pointers", "printed"]
-
 # Words of C and C++ (others are words of Python, too), and names that compilers define themselves.
 _RESERVED = {*keyword.kwlist, *filled("reserved").split()}
 _KINDS = {

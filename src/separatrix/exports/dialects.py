@@ -11,8 +11,6 @@ import numpy as np
 
 from separatrix.exports.artefacts import Unprintable
 
-__all__ = ["DIALECTS", "Dialect", "plain_line"]
-
 # Magnitudes within which every engine reads every literal to the nearest float64.
 _ORDINARY = 1e-15, 1e15
 # A literal or a comment that holds one of these would go over the end of its line.

@@ -26,8 +26,6 @@ from separatrix.tables.column_parts import source_of
 from separatrix.tables.table import Table, masked, missing_mask, number_column
 from separatrix.tables.value_format import ValueFormat
 
-__all__ = ["LANGUAGES", "Artefact", "Language", "export"]
-
 
 @dataclass(frozen=True)
 class Language:

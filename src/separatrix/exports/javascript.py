@@ -16,8 +16,6 @@ from separatrix.exports.printing import (
 from separatrix.expressions.features import Cell, Program, Words
 from separatrix.tables.word_encoding import TEXT_OPTIONS
 
-__all__ = ["printed"]
-
 
 class _JavaScript(Code):
     functions = {"absolute": "abs", "least": "min", "most": "max"}  # noqa: RUF012

@@ -23,8 +23,6 @@ from separatrix.kernels import functions as kernels
 if TYPE_CHECKING:
     from separatrix.expressions.features import Program
 
-__all__ = ["OPSET", "printed"]
-
 OPSET = 19
 """The version of the operators."""
 

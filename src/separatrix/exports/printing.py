@@ -26,17 +26,6 @@ from separatrix.expressions.features import Cell, Parsed, Program, Words
 from separatrix.kernels import functions as kernels
 from separatrix.tables.word_encoding import TEXT_OPTIONS
 
-__all__ = [
-    "MOST_CONSTANTS",
-    "UNDECIDED",
-    "Code",
-    "answered",
-    "commented",
-    "filled",
-    "golden",
-    "shown",
-]
-
 MOST_CONSTANTS = 1_000_000
 """The most numbers that the text of a program holds: some twenty megabytes."""
 

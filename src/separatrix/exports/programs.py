@@ -17,8 +17,6 @@ from separatrix.expressions.features import Cell, Feature, Program
 from separatrix.messages import counted
 from separatrix.tables.features import Constant, cells_of, nodes_of
 
-__all__ = ["program_of"]
-
 
 def program_of(
     model: Any, encoder: Any = None, *, names: Sequence[str] | None = None, parsed: bool = False

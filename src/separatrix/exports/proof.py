@@ -30,16 +30,6 @@ from separatrix.exports.words import word_weights
 from separatrix.expressions.base import Evaluation
 from separatrix.expressions.features import Program
 
-__all__ = [
-    "EngineProof",
-    "Reference",
-    "golden",
-    "prove",
-    "sample_of",
-    "without_empty_texts",
-    "worst_share",
-]
-
 GOLDEN = 50
 """How many rows an artefact carries as its own proof."""
 

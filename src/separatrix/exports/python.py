@@ -13,8 +13,6 @@ from separatrix.exports.printing import (
 )
 from separatrix.expressions.features import Cell, Program, Words
 
-__all__ = ["printed"]
-
 
 class _Python(Code):
     functions = {  # noqa: RUF012

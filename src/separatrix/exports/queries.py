@@ -27,8 +27,6 @@ from separatrix.tables.features import nodes_of
 from separatrix.tables.value_format import truth_words
 from separatrix.tables.word_encoding import TEXT_OPTIONS
 
-__all__ = ["MOST_VALUES", "Query", "case"]
-
 MOST_VALUES = 20_000
 """Numbers of the support vectors that a query may hold: half a megabyte of text."""
 

@@ -30,19 +30,6 @@ from separatrix.expressions import answers, features, scores
 from separatrix.expressions.base import Expression, Features
 from separatrix.kernels import functions as kernels
 
-__all__ = [
-    "DOUBLE",
-    "SINGLE",
-    "ULPS",
-    "Enclosed",
-    "Precision",
-    "arithmetic",
-    "certain_labels",
-    "enclosed",
-    "enclosing",
-    "matrix_of",
-]
-
 ULPS = 4.0
 """How many units in the last place ``exp``, ``log`` and ``tanh`` of an engine may be off."""
 

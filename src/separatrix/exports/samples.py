@@ -24,8 +24,6 @@ from separatrix.expressions.features import (
 )
 from separatrix.tables.features import nodes_of
 
-__all__ = ["Rows", "joined_rows", "rows_beside_boundaries", "special_rows", "taken"]
-
 #: Cells by column: floats, NaN where missing; texts, None where missing; days of dates.
 Rows = dict[str, list[Any]]
 

@@ -35,8 +35,6 @@ from separatrix.expressions import (
     Wins,
 )
 
-__all__ = ["prediction_of", "sklearn_class"]
-
 
 def sklearn_class(one: Any) -> str:
     """The name of the class of a model or step of scikit-learn; empty for any other."""

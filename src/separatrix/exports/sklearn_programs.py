@@ -38,8 +38,6 @@ from separatrix.tables.features import (
     nodes_of,
 )
 
-__all__ = ["REMARKS", "answers_of", "features_of", "input_names", "taken_apart"]
-
 REMARKS = (
     "A row that the pipeline refuses, as one with a category that was not seen in the fit, has no "
     "answer.",

@@ -18,8 +18,6 @@ from separatrix.exports.dialects import DIALECTS, Dialect, plain_line
 from separatrix.exports.queries import Query, case
 from separatrix.expressions.features import Cell, Parsed, Program
 
-__all__ = ["literal", "printed", "statements"]
-
 _END, _PROOF = ";\n\n", "-- proof_of_"
 
 

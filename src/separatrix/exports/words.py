@@ -11,8 +11,6 @@ from separatrix.expressions.features import Words
 from separatrix.tables.table import Remarks, Table
 from separatrix.tables.word_encoding import Text
 
-__all__ = ["word_weights"]
-
 
 def word_weights(words: Words, texts: Sequence[Any]) -> np.ndarray:
     """The weights of words in texts, as an encoding of texts counts them."""

@@ -18,25 +18,6 @@ from separatrix.expressions.base import Evaluation, Expression, SameColumns
 from separatrix.losses import Softmax as SoftmaxLoss
 from separatrix.probabilities.ties import agreeing, leads, winners
 
-__all__ = [
-    "Clipped",
-    "Consistent",
-    "Exp",
-    "FirstWins",
-    "Interpolate",
-    "Leads",
-    "LogSigmoid",
-    "Normalised",
-    "OnItsSide",
-    "Positive",
-    "Scaled",
-    "Sigmoid",
-    "Softmax",
-    "Threshold",
-    "calibrated",
-    "posterior",
-]
-
 # --- classes ------------------------------------------------------------------------------------
 
 

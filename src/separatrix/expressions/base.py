@@ -11,16 +11,6 @@ import numpy as np
 
 from separatrix.data.design import as_design
 
-__all__ = [
-    "Evaluation",
-    "Expression",
-    "Features",
-    "SameColumns",
-    "children",
-    "evaluated",
-    "nodes_of_trees",
-]
-
 
 class Expression(ABC):
     """A node: numbers of every row, made of those of the nodes that its fields name.

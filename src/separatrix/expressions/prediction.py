@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from separatrix.expressions.base import Expression
 
-__all__ = ["Prediction"]
-
 
 @dataclass(eq=False, slots=True)
 class Prediction:

@@ -16,20 +16,6 @@ from separatrix.data.design import as_design
 from separatrix.data.labels import one_vs_one_scores
 from separatrix.expressions.base import Evaluation, Expression, Features, SameColumns
 
-__all__ = [
-    "Affine",
-    "Difference",
-    "Fourier",
-    "KernelSum",
-    "Monomials",
-    "Quadratic",
-    "Shifted",
-    "Stacked",
-    "Votes",
-    "Wins",
-    "wins",
-]
-
 # Multiplications.
 _FEW = 4096
 _AS_IT_IS = contextlib.nullcontext()

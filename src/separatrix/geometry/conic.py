@@ -9,8 +9,6 @@ import numpy as np
 from separatrix._compiled.rounding import EPS
 from separatrix.geometry.hyperplane import Hyperplane
 
-__all__ = ["clip_conic"]
-
 # In units of half the box: twice what the middle of a chord may be off, so that 1/4000 of the box
 # is the most of any point of it.
 _CHORD = 2.5e-4

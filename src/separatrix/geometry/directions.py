@@ -11,8 +11,6 @@ from scipy.linalg import eigh_tridiagonal
 
 from separatrix.data.design import Design
 
-__all__ = ["main_direction", "mean_row", "oriented", "scatter_along"]
-
 # Up to so many columns, all products of two of them are computed; beyond, only products with one.
 _PRODUCTS = 1_000
 # Steps of Lanczos' method at most: where they are not enough, no direction stands out.

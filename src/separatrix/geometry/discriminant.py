@@ -16,8 +16,6 @@ from separatrix.data.validation import check_number
 from separatrix.geometry.conic import clip_conic
 from separatrix.geometry.hyperplane import Hyperplane, design_of, equation_of, refuse_pipeline
 
-__all__ = ["Discriminant", "Quadric"]
-
 # Relative to the largest of its kind, an eigenvalue or an offset that is zero but for rounding.
 _ZERO = 1e-11
 # Boundaries that are printed.

@@ -23,17 +23,6 @@ from separatrix.losses import Loss, MarginLoss, SquaredResidual, loss_of
 from separatrix.objectives.composing import objective_of
 from separatrix.objectives.penalties import Penalty, strength_of
 
-__all__ = [
-    "Hyperplane",
-    "design_of",
-    "equation_of",
-    "exact_scores",
-    "plane_of",
-    "refuse_pipeline",
-    "sides_of",
-    "signs_of",
-]
-
 # Sizes whose squares and products neither overflow nor underflow.
 _TAME = 2.0**500
 # Longer equations name only their largest terms.

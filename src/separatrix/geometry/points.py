@@ -13,8 +13,6 @@ from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode
 from separatrix.data.validation import require_classes, require_finite, validate
 
-__all__ = ["Cloud", "LabelledPoints", "class_ranges", "labelled_points"]
-
 # Rows that are looked at at a time.
 _ROWS = 8192
 

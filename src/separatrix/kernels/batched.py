@@ -25,8 +25,6 @@ from separatrix.kernels.objective import KernelObjective, box_of
 from separatrix.objectives.base import Bound, charged_bound
 from separatrix.objectives.enclosure import gamma
 
-__all__ = ["BatchedNuObjective", "BatchedObjective"]
-
 # Rows of a part up to which the whole of its matrix is looked at again and again.
 _LARGEST = 2048
 # Bytes of exact rows that are at hand at a time.

@@ -38,8 +38,6 @@ from separatrix.kernels.functions import (
     tuned,
 )
 
-__all__ = ["FourierLift", "NystroemLift"]
-
 # Candidates that are drawn at once.  A product with so many columns runs at the speed of BLAS, and
 # the few that are drawn in vain cost no more than their scalar products with one another.
 _DRAWN = 128

@@ -64,19 +64,6 @@ from separatrix._compiled.tuning import Tuned
 from separatrix.data import rules
 from separatrix.data.validation import check_number, require_finite
 
-__all__ = [
-    "CallableKernel",
-    "DeltaKernel",
-    "InnerProductKernel",
-    "Kernel",
-    "LinearKernel",
-    "PolynomialKernel",
-    "PrecomputedKernel",
-    "RBFKernel",
-    "SigmoidKernel",
-    "SquaresKernel",
-]
-
 
 @dataclass(frozen=True)
 class Tuning:

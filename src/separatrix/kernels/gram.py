@@ -55,18 +55,6 @@ from separatrix.kernels.points import (
 from separatrix.messages import Message
 from separatrix.objectives.enclosure import gamma, total_above
 
-__all__ = [
-    "FEW",
-    "AnchoredGram",
-    "DoubledGram",
-    "Gram",
-    "PartialGram",
-    "entry_variance",
-    "gram_of",
-    "runs_of",
-    "share_gram",
-]
-
 # Rows of the whole matrix that are computed at a time, from the diagonal on; and the columns that
 # are mirrored at a time.
 _SQUARE = 512

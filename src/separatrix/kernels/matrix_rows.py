@@ -8,8 +8,6 @@ from separatrix._compiled.compilation import FASTMATH, njit
 from separatrix.losses.hinge import _hinge_conjugate as conjugate_at
 from separatrix.losses.hinge import _hinge_value as value_at
 
-__all__ = ["add_mirrored_tile", "add_parts", "add_rows", "add_tile", "charges"]
-
 # Columns at a time: what the rows are added to stays in the first-level cache.
 _PIECE = 2048
 

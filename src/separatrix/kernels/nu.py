@@ -48,8 +48,6 @@ from separatrix.objectives.base import charged_bound as _charged
 from separatrix.objectives.enclosure import Enclosure, Level, length_above, total, total_above
 from separatrix.objectives.formula import Formula
 
-__all__ = ["MEETING", "KernelNuObjective", "KernelNuResidualObjective", "quantile_below"]
-
 # The share by which rounding may enlarge a sum of multipliers, and what is left for more.
 _ROUNDED, _SPARE = 1e-9, 1e-14
 # Sums of weights closer than this, relative to their size, are the same.

@@ -43,19 +43,6 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.objectives.residual import ResidualObjective
 
-__all__ = [
-    "KKTConditions",
-    "KernelHardMarginObjective",
-    "KernelObjective",
-    "KernelResidualObjective",
-    "LiftedObjective",
-    "QuadraticDual",
-    "box_of",
-    "evened",
-    "is_semidefinite",
-    "kkt_conditions",
-]
-
 # A column so many times as long as the median one drowns the others.
 _WIDE = 30.0
 # Coefficients that take in what rounding has left in their sum.

@@ -18,24 +18,6 @@ from separatrix._compiled import pool
 from separatrix.data.design import CSRDesign, Design
 from separatrix.kernels.functions import CallableKernel, InnerProductKernel, Kernel
 
-__all__ = [
-    "DENSE_BYTES",
-    "HELD_BYTES",
-    "MOST_DENSE",
-    "ROUGHEST",
-    "TILE_COLUMNS",
-    "TILE_ROWS",
-    "DensePoints",
-    "Points",
-    "SparsePoints",
-    "column_means",
-    "fill_tile",
-    "growth_of",
-    "points_of",
-    "slices",
-    "values_of",
-]
-
 # Numbers in a tile of the matrix while it is computed: what two cores' second-level caches hold.
 TILE_ROWS = 512
 TILE_COLUMNS = 2048

@@ -24,8 +24,6 @@ from separatrix.kernels.points import (
 )
 from separatrix.objectives.enclosure import Level, enclosed_adjoint
 
-__all__ = ["certain_predictions", "column_weights", "kernel_scores"]
-
 # How many times the size that errors of random sign have an error is allowed to be.
 _SIGMAS = 16.0
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from separatrix._compiled.compilation import FASTMATH, njit
 
-__all__ = ["gaussian"]
-
 # Besides reordering, that nothing is NaN, which lets minima and maxima use vectors.
 _FLAGS = FASTMATH | {"nnan"}
 _LOG2E = math.log2(math.e)

@@ -9,8 +9,6 @@ import numpy as np
 from separatrix._compiled.rounding import UNIT
 from separatrix.objectives.enclosure import total_above
 
-__all__ = ["RunningError"]
-
 
 class RunningError:
     """Bound the error of the entries of ``K c``, to which rows of the cache have been added.

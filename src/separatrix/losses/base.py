@@ -86,8 +86,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["HalfSquare", "Loss", "MarginLoss", "ResidualLoss", "score_text"]
-
 
 def score_text(product: str, intercept: bool) -> str:
     """The score as text, in brackets where it is a sum."""

@@ -11,8 +11,6 @@ from separatrix._compiled.compilation import ordered, scalar
 from separatrix.losses.base import ResidualLoss
 from separatrix.losses.squared_residual import _identity
 
-__all__ = ["EpsilonInsensitive", "SquaredEpsilonInsensitive"]
-
 
 @scalar
 def _sign(z):

@@ -7,8 +7,6 @@ import numpy as np
 from separatrix._compiled.compilation import scalar
 from separatrix.losses.base import Loss, MarginLoss
 
-__all__ = ["Hinge", "Hinged"]
-
 
 @scalar
 def _hinge_step(a, z, q, upper):

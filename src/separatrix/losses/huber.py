@@ -10,8 +10,6 @@ import numpy as np
 from separatrix._compiled.compilation import scalar
 from separatrix.losses.base import ResidualLoss
 
-__all__ = ["Huber"]
-
 
 @scalar
 def _within_one(z):

@@ -9,8 +9,6 @@ from separatrix._compiled.compilation import inlined, scalar
 from separatrix._compiled.elementary import exp_negative, log1p_unit, log_normal
 from separatrix.losses.base import MarginLoss
 
-__all__ = ["LogLoss"]
-
 _TINY = np.finfo(np.float64).tiny
 _BELOW_ONE = np.nextafter(1.0, 0.0)
 

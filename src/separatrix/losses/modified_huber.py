@@ -8,8 +8,6 @@ from separatrix._compiled.compilation import scalar
 from separatrix.losses.base import MarginLoss
 from separatrix.losses.squared_hinge import _squared_hinge_conjugate, _squared_hinge_slope
 
-__all__ = ["ModifiedHuber"]
-
 
 @scalar
 def _modified_huber_step(a, z, q, upper):

@@ -12,8 +12,6 @@ from separatrix._compiled.compilation import scalar
 from separatrix.losses.base import MarginLoss
 from separatrix.losses.hinge import Hinged
 
-__all__ = ["MarginPerceptronLoss", "PerceptronLoss"]
-
 
 @scalar
 def _perceptron_step(a, z, q, upper):

@@ -9,8 +9,6 @@ import numpy as np
 from separatrix._compiled.rounding import UNIT
 from separatrix.losses.base import Loss
 
-__all__ = ["PoissonDeviance"]
-
 _TINY = np.finfo(np.float64).tiny
 
 

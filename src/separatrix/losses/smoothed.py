@@ -6,8 +6,6 @@ import numpy as np
 
 from separatrix.losses.base import Loss
 
-__all__ = ["Smoothed"]
-
 
 class Smoothed(Loss):
     r"""The Moreau envelope of another loss,

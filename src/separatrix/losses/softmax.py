@@ -6,8 +6,6 @@ import numpy as np
 
 from separatrix._compiled.linear_algebra import largest_of_rows, sums_of_rows
 
-__all__ = ["Softmax", "entropy_terms"]
-
 
 class Softmax:
     r"""The multinomial logistic loss :math:`\log\sum_k e^{s_k} - s_y` of K scores.

@@ -7,8 +7,6 @@ import numpy as np
 from separatrix._compiled.compilation import ordered, scalar
 from separatrix.losses.base import HalfSquare, MarginLoss
 
-__all__ = ["SquaredError"]
-
 
 @scalar
 def _squared_error_step(a, z, q, upper):

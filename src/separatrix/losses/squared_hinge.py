@@ -7,8 +7,6 @@ import numpy as np
 from separatrix._compiled.compilation import ordered, scalar
 from separatrix.losses.base import MarginLoss
 
-__all__ = ["SquaredHinge"]
-
 
 @scalar
 def _squared_hinge_step(a, z, q, upper):

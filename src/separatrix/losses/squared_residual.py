@@ -10,8 +10,6 @@ import numpy as np
 from separatrix._compiled.compilation import ordered, scalar
 from separatrix.losses.base import HalfSquare, ResidualLoss
 
-__all__ = ["SquaredResidual"]
-
 
 @scalar
 def _identity(z):

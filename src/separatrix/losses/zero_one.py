@@ -6,8 +6,6 @@ import numpy as np
 
 from separatrix.losses.base import MarginLoss
 
-__all__ = ["ZeroOneLoss"]
-
 
 class ZeroOneLoss(MarginLoss):
     r"""The zero-one loss: 1 for a mistake, :math:`z \le 0`, else 0.

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["facts_html", "paragraphs_html", "table_html", "table_text"]
-
 _RIGHT, _LEFT = (f' style="text-align:{side};padding:0.15em 0.6em"' for side in ("right", "left"))
 
 

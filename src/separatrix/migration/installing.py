@@ -9,8 +9,6 @@ from typing import Any
 
 from separatrix.models.registry import ESTIMATORS
 
-__all__ = ["classes", "install", "originals", "uninstall"]
-
 _MODULES = ("sklearn.discriminant_analysis", "sklearn.linear_model", "sklearn.svm")
 # Scikit-learn's own, by name, from the first call of :func:`install` on.
 _theirs: dict[str, Any] = {}

@@ -7,8 +7,6 @@ import inspect
 
 from separatrix.migration.installing import originals
 
-__all__ = ["parameter_table"]
-
 
 def parameter_table() -> str:
     """Markdown, by the signatures of scikit-learn's classes as installed.

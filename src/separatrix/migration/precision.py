@@ -11,8 +11,6 @@ from sklearn.base import is_regressor
 import separatrix
 from separatrix.migration.installing import originals
 
-__all__ = ["precision_table"]
-
 _RESULTS = (
     *("coef_", "intercept_", "means_", "support_vectors_", "dual_coef_"),
     *("predict", "decision_function", "predict_proba", "predict_log_proba", "transform"),

@@ -25,8 +25,6 @@ import separatrix
 from separatrix.exceptions import ConventionWarning, calling_frame
 from separatrix.migration.installing import install, originals, uninstall
 
-__all__ = ["Fits", "run"]
-
 USAGE = """usage: python -m separatrix [--compare] script.py [argument ...]
 
 Runs a script that uses scikit-learn, with this library's classes in place of those of the same

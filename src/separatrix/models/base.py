@@ -9,8 +9,6 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from separatrix.data.labels import Labels, encode_among, known_classes
 from separatrix.data.validation import require_classes, sample_weight_of, validate
 
-__all__ = ["SEED_OF_VISITS", "portion_of"]
-
 SEED_OF_VISITS = (
     "the seed of methods that visit rows in random order; it changes results by no more than `tol`"
 )

@@ -29,28 +29,6 @@ if TYPE_CHECKING:
     from separatrix.scale.folds import Fold
     from separatrix.scale.passes import Passes
 
-__all__ = [
-    "InPasses",
-    "PredictionAdapter",
-    "accuracy_over",
-    "begin",
-    "in_blocks",
-    "is_blocked",
-    "keeps_passes",
-    "no_splitter",
-    "r2_over",
-    "refusal",
-    "refuse",
-    "require_alone",
-    "require_blocks",
-    "require_numbers",
-    "require_same",
-    "share",
-    "starts",
-    "together",
-]
-
-
 # Of the memory of the data, what fits that share passes may hold; and parameters of which a Hessian
 # is formed.
 _SHARE, _FORMED = 0.25, 2500

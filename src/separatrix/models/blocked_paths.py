@@ -21,8 +21,6 @@ from separatrix.scale.folds import Fold, fold_hits, fold_totals, laid_out
 from separatrix.solvers.driver import Solution, ended_by
 from separatrix.solvers.warm_starts import mean_square_of
 
-__all__ = ["BlockSearch"]
-
 
 class BlockSearch(Search):
     """A search over row blocks; see :meth:`separatrix.LogisticRegression.path`.

@@ -28,17 +28,6 @@ from separatrix.models.parameters import parameter
 from separatrix.models.predicting import OfClasses, class_scores
 from separatrix.probabilities.calibration import METHODS, fit_calibration
 
-__all__ = [
-    "CALIBRATE",
-    "Folds",
-    "calibrate",
-    "cross_fitted_scores",
-    "from_scores",
-    "predict_log_proba",
-    "predict_proba",
-    "require_rows_for_folds",
-]
-
 _MOST_FOLDS = 5
 
 

@@ -41,21 +41,6 @@ from separatrix.solvers.driver import Interrupt, Solution, lent_interrupt, minim
 from separatrix.solvers.protocol import Solver
 from separatrix.solvers.warm_starts import ROUNDING_SHARE, Continuation
 
-__all__ = [
-    "NOT_ITERATED",
-    "Certified",
-    "Claimed",
-    "FitContext",
-    "Problems",
-    "Target",
-    "begun",
-    "begun_again",
-    "bounded",
-    "conclude",
-    "fit",
-    "solution_values",
-]
-
 #: The parameters of iterative methods, without which equations are solved.
 NOT_ITERATED = ("max_iter", "tol", "time_limit", "verbose", "record")
 

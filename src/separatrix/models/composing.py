@@ -18,15 +18,6 @@ from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.residual import ScaledResidualObjective
 from separatrix.objectives.softmax import SoftmaxObjective
 
-__all__ = [
-    "answers_of",
-    "least_squares",
-    "multinomial",
-    "pointwise",
-    "require_memory",
-    "with_scale",
-]
-
 
 def pointwise(
     rows: Any,

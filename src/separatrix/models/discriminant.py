@@ -60,9 +60,6 @@ from separatrix.models.path import Path
 from separatrix.models.predicting import OfClasses, affine
 from separatrix.models.search import RowSearch
 
-__all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
-
-
 _SCATTER = rules.one_of(
     rules.array("d", "d", finite=False), rules.array("K", "d", "d", finite=False)
 )

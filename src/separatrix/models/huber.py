@@ -18,8 +18,6 @@ from separatrix.models.pointwise import LinearRegressor
 from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.solvers.driver import Solution
 
-__all__ = ["HuberRegressor"]
-
 
 class HuberRegressor(LinearRegressor):
     r"""Linear regression that is robust to outliers, with a certificate.

@@ -37,31 +37,6 @@ from separatrix.models.predicting import OfNumbers, Predicting, affine
 from separatrix.models.training_data import other_data, require_rows
 from separatrix.solvers.driver import Solution
 
-__all__ = [
-    "CACHE_MB",
-    "CACHE_SIZE",
-    "COEF0",
-    "DEGREE",
-    "GAMMA",
-    "KERNEL",
-    "MAX_ITER",
-    "SHARE_OF_ROWS",
-    "SHRINKING",
-    "KernelMachine",
-    "check_support_vectors",
-    "fit_status",
-    "keep_vectors",
-    "limits_of",
-    "prediction",
-    "require_one_answer",
-    "require_square",
-    "resolved_kernel",
-    "scores",
-    "tag_input",
-    "vectors_of",
-    "weights_of_columns",
-]
-
 _KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 SHARE_OF_ROWS = parameter(
     default=0.5, above=0, maximum=1, beyond="must be a share of the rows, at most 1"

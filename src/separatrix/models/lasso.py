@@ -44,8 +44,6 @@ from separatrix.solvers.gram_path import GramPath
 from separatrix.solvers.protocol import Candidate
 from separatrix.solvers.warm_starts import ROUNDING_SHARE
 
-__all__ = ["ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"]
-
 # Bytes of the scores of fits that are certified together.
 _PRODUCT_BYTES = 1 << 26
 

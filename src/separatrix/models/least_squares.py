@@ -65,15 +65,6 @@ from separatrix.models.scores import column_names
 from separatrix.models.search import RowSearch, norm_strengths
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS
 
-__all__ = [
-    "LeastSquares",
-    "LeastSquaresClassifier",
-    "LeastSquaresLabels",
-    "LeastSquaresRegressor",
-    "LinearRegression",
-    "path",
-]
-
 # Of a list in a sentence, and of the terms of a relation.
 _MOST_LISTED, _TERMS = 3, 6
 

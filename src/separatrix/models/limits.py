@@ -10,16 +10,6 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-__all__ = [
-    "CERTIFIED_GAP",
-    "counted",
-    "counting",
-    "deadline_of",
-    "remaining",
-    "seconds_to",
-    "shared_deadline",
-]
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 # When the fit under way began, on the clock of :func:`time.perf_counter`.

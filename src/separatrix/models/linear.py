@@ -35,17 +35,6 @@ from separatrix.solvers.driver import Solution
 from separatrix.solvers.protocol import Solver
 from separatrix.solvers.warm_starts import Continuation
 
-__all__ = [
-    "AVERAGED",
-    "LinearClassifier",
-    "check_averaged",
-    "densify",
-    "forget_averaged",
-    "keep_steps",
-    "resumed",
-    "sparsify",
-]
-
 
 class LinearClassifier(ClassifierMixin, Certified):
     """A classifier by half-spaces, one problem or several, each with a certificate."""

@@ -34,8 +34,6 @@ from separatrix.solvers import SOLVERS
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.protocol import Solver
 
-__all__ = ["LinearSVC"]
-
 _LOSSES = ("hinge", "squared_hinge")
 
 

@@ -17,8 +17,6 @@ from separatrix.models.sklearn_compat import NOTHING_RANDOM, warn_once
 from separatrix.objectives.penalties import L2
 from separatrix.objectives.pointwise import PointwiseObjective
 
-__all__ = ["LinearSVR"]
-
 _LOSSES = {
     "epsilon_insensitive": EpsilonInsensitive,
     "squared_epsilon_insensitive": SquaredEpsilonInsensitive,

@@ -40,8 +40,6 @@ from separatrix.solvers import SOLVERS
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.protocol import Solver
 
-__all__ = ["LogisticRegression"]
-
 
 class LogisticRegression(CallbackSupportMixin, LinearClassifier):
     r"""Logistic regression, binary and multinomial, with a certificate.

@@ -29,9 +29,6 @@ from separatrix.models.logistic import LogisticRegression
 from separatrix.models.parameters import Parameters, compat, parameter
 from separatrix.models.path import Path, PathInterrupt, best_of
 
-__all__ = ["LogisticRegressionCV"]
-
-
 _RULES = ("best", "one_standard_error")
 
 

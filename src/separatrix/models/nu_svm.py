@@ -21,8 +21,6 @@ from separatrix.models.svc import SVC
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.driver import Solution
 
-__all__ = ["NuSVC"]
-
 
 class NuSVC(SVC, without=("C", "lam", "fit_intercept", "approximation", "n_components")):
     r"""Support vector classification with a share of the rows as parameter, with a certificate.

@@ -19,8 +19,6 @@ from separatrix.models.kernel_machine import SHARE_OF_ROWS, KernelMachine
 from separatrix.models.predicting import OfClasses
 from separatrix.solvers.driver import Solution
 
-__all__ = ["OneClassSVM"]
-
 # By which share of the offset a score may be short of it and still count as the same.
 _SURFACE = 1e-7
 

@@ -29,16 +29,6 @@ from sklearn.base import BaseEstimator
 
 from separatrix.data.validation import check_choice, check_number, is_same
 
-__all__ = [
-    "CompatParameter",
-    "Parameter",
-    "Parameters",
-    "compat",
-    "fitted",
-    "non_default_parameters",
-    "parameter",
-]
-
 # Where numpydoc has further parameters, in a docstring whose indentation was taken off: Python does
 # that itself from 3.13 on.
 _AFTER = "\nAttributes\n----------"

@@ -17,8 +17,6 @@ from separatrix.messages import Joined, Message, Setting
 from separatrix.messages.markup import paragraphs_html, table_html
 from separatrix.solvers.driver import Interrupt
 
-__all__ = ["Path", "PathInterrupt", "best_of", "concluded"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Path:

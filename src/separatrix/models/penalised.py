@@ -13,17 +13,6 @@ from separatrix.models.path import Path
 from separatrix.models.search import RowSearch
 from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of, strength_of
 
-__all__ = [
-    "LAM",
-    "STRENGTHS",
-    "C",
-    "check_penalty",
-    "check_strength",
-    "path",
-    "path_of",
-    "penalty_and_strength",
-]
-
 # The two parameters of the strength, and whether the penalty is weaker the larger they are.
 C = parameter(default=1.0, above=0, finite=False)
 LAM = parameter(default=None, minimum=0)

@@ -52,8 +52,6 @@ from separatrix.solvers.perceptron import (
 )
 from separatrix.solvers.schedules import Constant
 
-__all__ = ["Perceptron"]
-
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and value is not True and int(value) > 0

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PerceptronStep", "PerceptronSteps"]
-
 
 @dataclass(frozen=True)
 class PerceptronStep:

@@ -8,8 +8,6 @@ import numpy as np
 
 from separatrix.data.packing import pack, unpack
 
-__all__ = ["packed", "unpacked"]
-
 
 class _Packed(tuple[Any, ...]):
     """An array that :func:`~separatrix.data.packing.pack` made smaller."""

@@ -19,8 +19,6 @@ from separatrix.models.parameters import fitted, parameter
 from separatrix.models.predicting import OfNumbers
 from separatrix.solvers.driver import Solution
 
-__all__ = ["LinearRegressor"]
-
 
 class LinearRegressor(RegressorMixin, Certified):
     """A regression by a loss of the score, with a certificate.

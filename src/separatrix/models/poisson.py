@@ -25,8 +25,6 @@ from separatrix.models.predicting import OfNumbers, Rows
 from separatrix.objectives.penalties import NoPenalty, penalty_of, strength_of
 from separatrix.objectives.pointwise import PointwiseObjective
 
-__all__ = ["PoissonRegressor"]
-
 
 class PoissonRegressor(LinearRegressor):
     r"""Regression of counts by Poisson's law with a log link, with a certificate.

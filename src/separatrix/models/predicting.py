@@ -24,8 +24,6 @@ from separatrix.expressions import (
 )
 from separatrix.models.blocked import accuracy_over, is_blocked, r2_over
 
-__all__ = ["OfClasses", "OfNumbers", "Predicting", "Rows", "affine", "class_scores", "decided"]
-
 
 class Predicting:
     """A model that states its scores, classes and probabilities as trees."""

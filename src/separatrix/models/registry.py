@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 import separatrix
 
-__all__ = ["ESTIMATORS", "OFFERS", "Offer", "Size", "compared", "estimator", "stated"]
-
 #: The closed list of what a model file can name.
 ESTIMATORS = separatrix._ESTIMATORS
 

@@ -12,17 +12,6 @@ from separatrix.data.validation import column_bounds, sample_weight_of, validate
 from separatrix.messages import counted
 from separatrix.models.scores import column_names
 
-__all__ = [
-    "LEAST_SQUARES",
-    "MSE",
-    "bounds_of",
-    "check_factor",
-    "check_targets",
-    "require_targets",
-    "rows_of_fit",
-]
-
-
 _FACTOR = rules.optional(
     rules.record(
         "TriangularFactor",

@@ -39,8 +39,6 @@ from separatrix.models.search import (
 )
 from separatrix.models.sklearn_compat import COPY_X, NOTHING_RANDOM, POSITIVE
 
-__all__ = ["Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV"]
-
 _STRENGTHS: rules.Rules = {
     **{name: rule for name, rule in LEAST_SQUARES.items() if name != "lam_"},
     "lam_": rules.either(rules.number(low=0.0), rules.array("m")),

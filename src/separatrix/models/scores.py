@@ -8,8 +8,6 @@ import numpy as np
 
 from separatrix.data.design import Design
 
-__all__ = ["column_names", "narrowed"]
-
 
 def narrowed(
     coef: np.ndarray, intercept: np.ndarray, design: Design

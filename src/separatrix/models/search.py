@@ -32,22 +32,6 @@ from separatrix.models.path import Path, concluded
 from separatrix.solvers.driver import Interrupt
 from separatrix.solvers.warm_starts import mean_square
 
-__all__ = [
-    "Clock",
-    "Judge",
-    "RowSearch",
-    "Search",
-    "alpha_max",
-    "checked_values",
-    "fold_scores",
-    "groups_of",
-    "norm_strengths",
-    "rows_at",
-    "scorer_of",
-    "sparse_strengths",
-    "strengths_of_rows",
-]
-
 # A default path: how many values, and how many times the first the last is.
 _COUNT, _REACH = 20, 1e6
 # The same where weights can be zero.

@@ -81,8 +81,6 @@ from separatrix.solvers.stochastic import (
 )
 from separatrix.solvers.warm_starts import mean_square
 
-__all__ = ["SGDClassifier"]
-
 # The losses of the margin that are offered, under scikit-learn's names.
 _LOSSES = [{"log": "log_loss"}.get(key, key) for key, kind in sorted(LOSSES.items()) if kind.convex]
 

@@ -40,8 +40,6 @@ from separatrix.solvers.stochastic import (
     one_pass,
 )
 
-__all__ = ["SGDRegressor"]
-
 _LOSSES = {"squared_error": lambda epsilon: SquaredResidual(), **RESIDUAL}
 # scikit-learn's default rates for numbers, which are larger steps than those for classes.
 _RATE, _POWER = 0.01, 0.25

@@ -5,16 +5,6 @@ from __future__ import annotations
 from separatrix.exceptions import ConventionWarning, warn
 from separatrix.models.parameters import compat
 
-__all__ = [
-    "CONVENTIONS",
-    "COPY_X",
-    "NOTHING_RANDOM",
-    "N_JOBS",
-    "POSITIVE",
-    "WARM_START",
-    "warn_once",
-]
-
 COPY_X = compat("not needed: the rows are not copied and not changed", default=True)
 N_JOBS = compat("not needed: SEPARATRIX_THREADS sets the number of threads", default=None)
 NOTHING_RANDOM = compat("not needed: nothing is random", default=None)

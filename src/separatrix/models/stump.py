@@ -24,8 +24,6 @@ from separatrix.geometry.mistakes.thresholds import Threshold, best_threshold
 from separatrix.models.parameters import Parameters, parameter
 from separatrix.models.predicting import OfClasses, Predicting, affine
 
-__all__ = ["DecisionStump"]
-
 
 class DecisionStump(ClassifierMixin, Predicting, Parameters):
     r"""The best threshold on a single column, by the number of training mistakes.

@@ -58,8 +58,6 @@ from separatrix.solvers.batched_decomposition import BatchedDecomposition
 from separatrix.solvers.driver import Solution, minimise_batch
 from separatrix.solvers.warm_starts import mean_square
 
-__all__ = ["SVC"]
-
 _LIFTS = (None, "nystroem", "fourier")
 # Fitted attributes that not every fit has.
 _FITTED = (

@@ -14,8 +14,6 @@ from separatrix.models.kernel_machine import SHARE_OF_ROWS, KernelMachine
 from separatrix.models.parameters import parameter
 from separatrix.models.predicting import OfNumbers
 
-__all__ = ["SVR", "NuSVR"]
-
 
 class SVR(RegressorMixin, KernelMachine):
     r"""Support vector regression with kernels, with a certificate.

@@ -11,8 +11,6 @@ from separatrix.data.design import Design
 from separatrix.data.labels import Labels
 from separatrix.kernels.functions import Kernel, PrecomputedKernel
 
-__all__ = ["other_data", "require_classes", "require_rows"]
-
 
 def other_data(model: Any, why: str) -> str:
     """Return the message about data that are not those of the fit."""

@@ -61,18 +61,6 @@ from separatrix.objectives.passes import (
 )
 from separatrix.objectives.penalties import L2, Penalty
 
-__all__ = [
-    "VANISHED",
-    "Bound",
-    "DualPoint",
-    "LinearProblem",
-    "Objective",
-    "balancing_share",
-    "charged_bound",
-    "sharper",
-    "weighed",
-]
-
 # Up to this many parameters a dense Hessian is formed and factorised.
 DENSE_HESSIAN = 2500
 # The share of what the objective is at zero below which it has vanished: a score is known to some

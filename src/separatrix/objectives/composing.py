@@ -14,8 +14,6 @@ from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.objectives.residual import ResidualObjective
 
-__all__ = ["objective_of"]
-
 
 def objective_of(
     design: Design, targets: np.ndarray, loss: Loss, penalty: Penalty, **options: Any

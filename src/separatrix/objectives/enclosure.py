@@ -30,27 +30,6 @@ from separatrix._compiled import double_double, pulse
 from separatrix._compiled.rounding import TINY, UNIT
 from separatrix.data.design import CSRDesign, Design
 
-__all__ = [
-    "FAINT",
-    "FUNCTION_UNITS",
-    "LOST",
-    "Enclosure",
-    "Level",
-    "Total",
-    "enclosed_adjoint",
-    "enclosed_scores",
-    "gamma",
-    "half_square_above",
-    "length_above",
-    "longest_row",
-    "quotient_above",
-    "row_norms_above",
-    "row_squares_above",
-    "score_rounding",
-    "total",
-    "total_above",
-]
-
 #: Sizes below which a number may have lost more to underflow than to rounding.
 FAINT = 2.0**-1000
 #: So many times the smallest float are more than what a value below :data:`FAINT` has lost.

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from separatrix.losses.base import Loss, score_text
 from separatrix.losses.softmax import Softmax
 
-__all__ = ["Formula"]
-
 
 @dataclass(frozen=True)
 class Formula:

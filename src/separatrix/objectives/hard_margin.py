@@ -20,8 +20,6 @@ from separatrix.objectives.base import (
 from separatrix.objectives.enclosure import Enclosure, Level, enclosed_adjoint, length_above, total
 from separatrix.objectives.formula import Formula
 
-__all__ = ["HardMarginObjective"]
-
 
 class HardMarginObjective(LinearProblem):
     r"""The hyperplane of the largest margin, under constraints instead of a loss.

@@ -15,8 +15,6 @@ from separatrix.objectives.passes import (
 )
 from separatrix.objectives.pointwise import PointwiseObjective
 
-__all__ = ["MarginObjective"]
-
 # From so many rows on, vectors of their length are worth a kernel.
 _MANY = 50_000
 # From so many entries on, one pass instead of two products is.

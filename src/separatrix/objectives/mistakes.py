@@ -16,8 +16,6 @@ from separatrix.objectives.base import (
 )
 from separatrix.objectives.enclosure import Level, total_above
 
-__all__ = ["MistakeObjective"]
-
 
 class MistakeObjective(LinearProblem):
     """The weight of the training mistakes: what a perceptron drives to zero.

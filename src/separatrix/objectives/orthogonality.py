@@ -37,8 +37,6 @@ from separatrix.objectives.enclosure import (
     total_above,
 )
 
-__all__ = ["Projector", "Tuning", "factor_of_gram"]
-
 # Coefficients of an exact dependence are looked for among the fractions with such denominators.
 _DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
 

@@ -25,8 +25,6 @@ from separatrix.data.design import Design
 from separatrix.losses import Loss
 from separatrix.objectives.passes import SUMMED, run_in_blocks
 
-__all__ = ["PARTITIONED", "Partition", "partitioned_sums"]
-
 # Rows at a time: with their scores they stay in the second-level cache.
 _BLOCK = 64
 

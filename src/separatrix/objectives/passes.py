@@ -29,22 +29,6 @@ from separatrix.losses.log import _log_value as value_at
 from separatrix.losses.squared_residual import _squared_cost as cost_at
 from separatrix.losses.squared_residual import _squared_dual_cost as dual_cost_at
 
-__all__ = [
-    "SUMMED",
-    "Evaluation",
-    "balanced",
-    "charges",
-    "dual_terms",
-    "margin_line",
-    "margin_pass",
-    "margin_slopes",
-    "run_in_blocks",
-    "scalars_of",
-    "softmax_line",
-    "softmax_pass",
-    "softmax_product",
-]
-
 # Rows at a time: with their slopes they stay in the second-level cache.  Of a matrix by columns
 # more, as each has so many numbers in one piece; from so many columns on they fit no cache, and
 # longer pieces are read the faster.

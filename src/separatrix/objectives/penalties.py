@@ -35,19 +35,6 @@ from separatrix._compiled.linear_algebra import inner, squared_distance
 from separatrix._compiled.rounding import EPS, TINY, UNIT
 from separatrix.objectives.enclosure import Enclosure, length_above, total_above
 
-__all__ = [
-    "L1",
-    "L2",
-    "ElasticNet",
-    "Kinks",
-    "NoPenalty",
-    "Penalty",
-    "penalty_of",
-    "prox",
-    "strength_of",
-    "violation",
-]
-
 
 @scalar
 def prox(u: Any, bend: Any, l1: Any, lower: Any, upper: Any) -> Any:

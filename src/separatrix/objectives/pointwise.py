@@ -50,8 +50,6 @@ from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.root import bracketed_root
 from separatrix.objectives.row_sums import SUMS, RowSums
 
-__all__ = ["Charges", "PointwiseObjective", "clipped", "sum_by_cells"]
-
 # Rows whose slopes are looked at again and again for less than it takes to part them.
 _FEW = 1000
 

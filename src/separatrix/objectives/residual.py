@@ -46,15 +46,6 @@ from separatrix.objectives.formula import Formula
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.pointwise import PointwiseObjective, sum_by_cells
 
-__all__ = [
-    "HELD",
-    "HeldScaleObjective",
-    "ResidualObjective",
-    "ScaledResidualObjective",
-    "WithScale",
-    "least_scale_of",
-]
-
 # A scale no less than so many units of the largest target: what rounding leaves of an exact fit is
 # small beside it.
 _LEAST_SCALE = 4096.0 * UNIT

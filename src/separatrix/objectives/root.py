@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from separatrix._compiled.rounding import EPS
 
-__all__ = ["bracketed_root"]
-
 
 def bracketed_root(
     function: Callable[[float], float], a: float, at_a: float, b: float, at_b: float, most: int

@@ -34,8 +34,6 @@ from separatrix.losses.log import _log_shift_cost as shift_cost_at
 from separatrix.losses.log import _log_value as value_at
 from separatrix.objectives.passes import SUMMED, run_in_blocks
 
-__all__ = ["SUMS", "RowSums", "margin_sums"]
-
 # Rows at a time: with their slopes they stay in the second-level cache.
 _BLOCK = 64
 

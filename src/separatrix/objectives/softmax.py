@@ -26,8 +26,6 @@ from separatrix.objectives.passes import (
 )
 from separatrix.objectives.penalties import Penalty
 
-__all__ = ["SoftmaxObjective"]
-
 
 class SoftmaxObjective(Objective):
     """Multinomial logistic regression: K scores a row, one problem.

@@ -22,8 +22,6 @@ from separatrix.data.rules import (
 )
 from separatrix.models.registry import ESTIMATORS, estimator
 
-__all__ = ["NOT_STORED", "check_encoder", "check_model"]
-
 # These can be far larger than the model, and belong to the run rather than to the model.
 NOT_STORED = frozenset({"path_", "trace_"})
 

@@ -27,8 +27,6 @@ from separatrix.plots.points import (
 from separatrix.plots.style import class_colours, class_markers, ink, line_dashes, muted, plain
 from separatrix.solvers.trace import Trace
 
-__all__ = ["CertificateDisplay", "Curve"]
-
 _AGAINST = ("iteration", "seconds")
 # A legend names so many curves, and no more.
 _NAMED = 10

@@ -15,8 +15,6 @@ from separatrix.plots.display import Display
 from separatrix.plots.points import one_axes, write_title
 from separatrix.plots.style import class_colours, ink, muted, plain_all
 
-__all__ = ["ComparisonDisplay"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ComparisonDisplay(Display):

@@ -16,8 +16,6 @@ from separatrix.plots.points import write_beside, write_title
 from separatrix.plots.style import class_colours, ink, muted, paper
 from separatrix.plots.updates import bound_of, most_in_words, recorded, weights_after
 
-__all__ = ["ConvergenceDisplay"]
-
 # A bound that is farther off than this many times the corrections is written, not drawn.
 _REACH = 25.0
 # Corrections that are marked one by one.

@@ -48,8 +48,6 @@ from separatrix.plots.style import class_colours, ink, muted, paper, plain, plai
 from separatrix.plots.view import View
 from separatrix.plots.zero_set import Field, curves_in
 
-__all__ = ["DecisionDisplay"]
-
 # Contours of the probability of two classes.
 _LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 # Pixels of a shading, a side; and of a surface.

@@ -17,8 +17,6 @@ from separatrix.plots.objective_levels import objective_levels
 from separatrix.plots.points import draw_lines, set_limits, write_title
 from separatrix.plots.style import class_colours, class_markers, ink, muted, plain
 
-__all__ = ["DescentDisplay"]
-
 # A path may lead this many times as far from the minimum as the farthest start is.
 _REACH = 4.0
 # Iterates of a path that are marked one by one.

@@ -43,8 +43,6 @@ from separatrix.plots.points import (
 )
 from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain
 
-__all__ = ["DiscriminantDisplay"]
-
 # A side of the coarse grid that regions are sought on: some are slender.
 _CELLS = 64
 # Up to so many classes whole boundaries are drawn, faint, where a third class wins.

@@ -18,8 +18,6 @@ from matplotlib.figure import Figure
 from separatrix.data.validation import check_number
 from separatrix.plots.points import figure_of, one_axes, write_legend
 
-__all__ = ["Animated", "Display", "Looks", "spread_steps"]
-
 # How an artist looks, as keywords of matplotlib.
 Looks = dict[str, Any]
 

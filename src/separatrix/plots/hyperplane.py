@@ -27,8 +27,6 @@ from separatrix.plots.points import (
 from separatrix.plots.space import axes_in_space, draw_plane, draw_stems, scatter_about
 from separatrix.plots.style import ink, muted, number, plain_all
 
-__all__ = ["HyperplaneDisplay"]
-
 # The foot of the plane is shown unless the picture would become so many times larger by it.
 _FAR = 3.0
 # Axes of more different ranges are not drawn to one scale.

@@ -36,8 +36,6 @@ from separatrix.plots.style import ink, muted, plain, plain_all
 from separatrix.plots.zero_set import level_sets
 from separatrix.verification.audit import kernel_of
 
-__all__ = ["KernelDisplay"]
-
 # A lift of more coordinates is not looked into.
 _MOST_COORDINATES = 2_000
 # Terms of the third coordinate that its axis names.

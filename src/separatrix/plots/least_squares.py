@@ -48,8 +48,6 @@ from separatrix.plots.style import class_colours, ink, muted, number, plain, pla
 from separatrix.plots.zero_set import curves_in
 from separatrix.verification.audit import verify
 
-__all__ = ["LeastSquaresDisplay", "RightTriangle"]
-
 # More squares than this hide one another; more stems than this make a solid block.
 _MOST_SQUARES, _MOST_STEMS = 50, 500
 # Relative to the lengths: how far from a right angle a projection may be by rounding.

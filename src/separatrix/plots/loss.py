@@ -19,8 +19,6 @@ from separatrix.plots.fitted import class_codes, last_step, one_a_class
 from separatrix.plots.points import axes_row, figure_of, one_axes, place_text, write_title
 from separatrix.plots.style import class_colours, ink, muted, plain
 
-__all__ = ["LossDisplay"]
-
 # Told apart in grey too; zero-one, which the others stand in for, is the solid one.
 _DASHES: dict[str, Any] = {
     "zero_one": "-",

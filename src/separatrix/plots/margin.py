@@ -49,8 +49,6 @@ from separatrix.plots.points import (
 from separatrix.plots.style import ink, muted, paper
 from separatrix.plots.view import View
 
-__all__ = ["MarginDisplay"]
-
 # A row this little outside its margin line is on it, as fits go.
 _ON = 1e-3
 # Axes of more different ranges are not drawn to one scale.

@@ -32,13 +32,6 @@ from separatrix.plots.style import (
     plain_all,
 )
 
-__all__ = [
-    "calibration_display",
-    "confusion_matrix_display",
-    "precision_recall_display",
-    "roc_display",
-]
-
 # The deepest tint of a cell: text in ink is readable on it, on light paper and on dark.
 _TINT = 0.55
 # Beyond so many classes numbers in the cells could not be read.

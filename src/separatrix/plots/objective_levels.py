@@ -8,8 +8,6 @@ import numpy as np
 
 from separatrix.plots.zero_set import Field, Function
 
-__all__ = ["objective_levels"]
-
 _LEVELS = 9
 # What a field has in place of larger values.
 _FIELD_END = 1e300

@@ -17,8 +17,6 @@ from separatrix.plots.points import axes_row, scatter_one, write_legend, write_t
 from separatrix.plots.style import class_colours, ink, muted, number
 from separatrix.plots.updates import rounded_up
 
-__all__ = ["OrdersDisplay"]
-
 # A bound that is farther off than this many times the corrections is written, not drawn.
 _REACH = 25.0
 # The area, in square points, of the disc that stands for all runs of a row.

@@ -17,8 +17,6 @@ from separatrix.plots.fitted import column_names
 from separatrix.plots.points import one_axes, write_title
 from separatrix.plots.style import class_colours, line_dashes, muted, plain
 
-__all__ = ["PathDisplay"]
-
 _MOST = 8
 _LABELS = {"C": "$C$", "lam": "$\\lambda$", "alpha": "$\\alpha$", "shrinkage": "shrinkage"}
 

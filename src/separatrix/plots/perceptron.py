@@ -39,8 +39,6 @@ from separatrix.plots.style import class_colours, class_looks, ink, muted, numbe
 from separatrix.plots.updates import Run, bound_of, recorded
 from separatrix.solvers.trace import Update
 
-__all__ = ["PerceptronDisplay"]
-
 # Panels, where nobody says which updates.
 _PANELS = 9
 # So many letters of a small title are as wide as a panel.

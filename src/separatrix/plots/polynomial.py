@@ -33,8 +33,6 @@ from separatrix.plots.fitted import (
 from separatrix.plots.points import MANY, SPARSE, axes_row, padded, scatter_one, write_title
 from separatrix.plots.style import class_colours, ink, muted, paper
 
-__all__ = ["FittedCurve", "PolynomialDisplay"]
-
 # Points at which a curve is evaluated: more than a panel has pixels.
 _FINE = 601
 # Panels in a row at most.

@@ -17,8 +17,6 @@ from separatrix.plots.points import axes_row, one_axes, write_legend, write_titl
 from separatrix.plots.style import class_colours, class_markers, ink, plain
 from separatrix.solvers.schedules import Schedule
 
-__all__ = ["ScheduleDisplay"]
-
 
 def _verdict(schedule: Schedule) -> str:
     if schedule.converges:

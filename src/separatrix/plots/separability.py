@@ -44,8 +44,6 @@ from separatrix.plots.points import (
 )
 from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain, plain_all
 
-__all__ = ["SeparabilityDisplay"]
-
 # Points whose margin differs from the strip's by no more than this share touch it.
 _TOUCH = 1e-9
 # Columns of a parallel plot, weights in a list, labels of weights in a plane.

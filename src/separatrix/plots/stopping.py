@@ -18,8 +18,6 @@ from separatrix.plots.fitted import recorded_iterates
 from separatrix.plots.points import one_axes, write_beside, write_legend, write_title
 from separatrix.plots.style import class_colours, class_markers, ink, muted
 
-__all__ = ["StoppingDisplay", "StoppingRule", "stopping_rules"]
-
 # Iterates that are marked one by one.
 _FEW = 40
 

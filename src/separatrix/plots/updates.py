@@ -18,8 +18,6 @@ from separatrix.plots.fitted import class_codes, column_names, dense, last_rows,
 from separatrix.solvers.schedules import Constant, Schedule
 from separatrix.solvers.trace import Trace, Update
 
-__all__ = ["Run", "bound_of", "most_in_words", "recorded", "rounded_up", "weights_after"]
-
 # Longer numbers are written with a power of ten.
 _WRITTEN_OUT = 1e12
 

@@ -24,8 +24,6 @@ from separatrix.plots.fitted import (
 )
 from separatrix.plots.style import plain
 
-__all__ = ["View"]
-
 # Rows that are looked at to choose columns, and to count how many are where they belong.
 _LOOK = 1_000
 # Columns that are held are named up to here.

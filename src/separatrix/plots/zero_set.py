@@ -12,8 +12,6 @@ import numpy as np
 from separatrix.geometry.discriminant import Quadric
 from separatrix.geometry.hyperplane import Hyperplane
 
-__all__ = ["Field", "curves_in", "level_sets"]
-
 # Cells a side of the coarse grid, and how often those that a level crosses are halved.
 _COARSE = 32
 _HALVINGS = 2

@@ -48,8 +48,6 @@ from separatrix.probabilities.ties import leads
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import minimise
 
-__all__ = ["METHODS", "fit_calibration"]
-
 METHODS = ("sigmoid", "isotonic")
 
 # No score is taken for larger: differences of two must stay finite.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["agreeing", "leads", "winners"]
-
 
 def winners(scores: np.ndarray) -> np.ndarray:
     """Class numbers from scores: the one place where ties are decided."""

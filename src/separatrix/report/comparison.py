@@ -17,8 +17,6 @@ from separatrix.report.rendering import (
     require_extras,
 )
 
-__all__ = ["save_comparison"]
-
 
 def save_comparison(
     found: Comparison,

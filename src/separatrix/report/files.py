@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["GENERATOR", "SCHEMA", "looks_like_report", "require_report_or_nothing", "twin_of"]
-
 SCHEMA = "separatrix/report"
 GENERATOR = "separatrix report 1"
 # Both say in their first lines what they are.

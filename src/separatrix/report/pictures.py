@@ -22,8 +22,6 @@ from separatrix.plots.fitted import take_rows
 from separatrix.plots.style import plain
 from separatrix.report.svg import drawing, to_svg
 
-__all__ = ["MOST_POINTS", "Picture", "first_display", "pictures_of", "with_names"]
-
 MOST_POINTS = 2_000
 # For curves, where every row counts for little.
 _MOST_RANKED = 50_000

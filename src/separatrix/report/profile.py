@@ -14,8 +14,6 @@ from separatrix.report.histograms import MOST_CLASSES, heights_of, means_of, sha
 from separatrix.report.rendering import document_head, page_of
 from separatrix.tables.profiles.values import value_text
 
-__all__ = ["profile_document", "profile_page"]
-
 # Columns that have a card, and rows of the tables about pairs and missing cells.
 _CARDS, _ROWS = 200, 20
 # The side of a cell of the matrix, in pixels.

@@ -29,16 +29,6 @@ if TYPE_CHECKING:
     from jinja2.bccache import Bucket
     from markupsafe import Markup
 
-__all__ = [
-    "document_head",
-    "document_text",
-    "missing_extras",
-    "page_of",
-    "ready_twin",
-    "render",
-    "require_extras",
-]
-
 _NEEDED = ("jinja2", "matplotlib")
 # The most letters of a name on the page; the JSON document has all of it.
 _LONG = 80

@@ -29,8 +29,6 @@ from separatrix.report.reproducing import reproduction
 from separatrix.report.sections import COLUMNS, data_record, row_records, weight_record
 from separatrix.tables import Table
 
-__all__ = ["Report"]
-
 VERSION = 1
 
 

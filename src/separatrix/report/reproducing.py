@@ -14,8 +14,6 @@ from separatrix.assessment.evaluation_data import EvaluationData
 from separatrix.tables import DEFAULT_MISSING, Encoder
 from separatrix.tables.reader import OPTIONS
 
-__all__ = ["reproduction"]
-
 
 def reproduction(evaluation: EvaluationData) -> dict[str, Any]:
     """The ``shell`` command (None of a model that no command made) and the ``python`` code.

@@ -22,8 +22,6 @@ from separatrix.probabilities.ties import winners
 from separatrix.report.histograms import Counting, looked_for, order_of
 from separatrix.tables.table import missing_mask
 
-__all__ = ["data_record", "row_records", "weight_record"]
-
 # On the page; the JSON document has more.
 WEIGHTS = 30
 # Each has a bar of its own in one row of the table.

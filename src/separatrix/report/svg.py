@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["drawing", "to_svg"]
-
 # No palette has these, and no mixture of its colours is one of them.
 _SENTINELS = {"ink": "#010203", "muted": "#030201", "grid": "#020304", "paper": "#040302"}
 _VARIABLES = {colour: f"var(--{name})" for name, colour in _SENTINELS.items()}

@@ -18,8 +18,6 @@ import scipy.sparse as sp
 from separatrix.data.design import Design, as_design
 from separatrix.data.targets import bounded_numbers
 
-__all__ = ["ArrayBlock", "Block", "BlockedData", "Rows", "Shape"]
-
 #: Rows of a block, unless it would send too much: enough that what a task costs is small beside
 #: the work on them, and few enough that there are blocks for every thread.
 BLOCK_ROWS = 65_536

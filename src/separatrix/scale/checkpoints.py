@@ -19,8 +19,6 @@ from separatrix.data.atomic_files import whole_file
 from separatrix.exceptions import DataError
 from separatrix.scale.storage import checked_bytes, checked_parts
 
-__all__ = ["Checkpoint", "kept_until_end"]
-
 # The files of fits that are done, where they are not removed at once.
 _waiting: ContextVar[list[Path] | None] = ContextVar("waiting", default=None)
 

@@ -44,8 +44,6 @@ from separatrix.tables.statistics import (
 )
 from separatrix.tables.table import is_nothing, nearest, quote
 
-__all__ = ["of_collections", "plain_read"]
-
 # Arguments of dask.dataframe.read_parquet with which a frame is not what the files are.
 _NOT_PLAIN = ("filters", "categories", "index", "storage_options", "_series")
 

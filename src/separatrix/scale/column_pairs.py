@@ -30,8 +30,6 @@ from separatrix.tables.column_alerts import (
 )
 from separatrix.tables.number_encoding import Number
 
-__all__ = ["alert_about_blocks"]
-
 # Features whose products are formed.
 _MOST_FEATURES = 1000
 # The share of a number's variance that the rounding of float32 may leave within levels, and that

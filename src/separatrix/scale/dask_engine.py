@@ -42,8 +42,6 @@ from separatrix.scale.blocks import ArrayBlock, Block, Rows
 from separatrix.scale.engines import Engine, Task, work
 from separatrix.scale.sums import FAN_IN, Sum, TreeSum
 
-__all__ = ["ClusterBlock", "Dask", "Held", "client_of"]
-
 
 @dataclass(frozen=True)
 class Tuning:

@@ -39,17 +39,6 @@ from separatrix.tables.row_names import is_called_identifier, may_count_rows
 from separatrix.tables.statistics import Numbers
 from separatrix.tables.table import masked, quote
 
-__all__ = [
-    "Columns",
-    "EncodingPlan",
-    "RowRange",
-    "SourceBlock",
-    "SourceColumn",
-    "SourceFile",
-    "at_least",
-    "row_ranges",
-]
-
 # Rows that are standardised at a time: what they are made of stays in the cache.
 _TILE = 512
 # DuckDB's types that NumPy takes as they are.

@@ -23,8 +23,6 @@ from separatrix._compiled import pool
 from separatrix.scale.blocks import Block, Rows
 from separatrix.scale.sums import TreeSum
 
-__all__ = ["Engine", "Local", "Task"]
-
 #: ``task(rows, shared, own)``: the rows of a block, what all blocks share, what is of the block.
 Task = Callable[[Rows, Any, Any], Any]
 

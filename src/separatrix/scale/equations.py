@@ -27,15 +27,6 @@ from separatrix.data.validation import require_some_weight
 from separatrix.scale.blocks import Rows, Shape
 from separatrix.scale.passes import Passes
 
-__all__ = [
-    "BlockedEquations",
-    "BlockedProblem",
-    "Targets",
-    "class_moments",
-    "gathered",
-    "left_out_errors",
-]
-
 # Columns up to which residuals that rounding explains are projected on them.
 _MOST_PROJECTED = 256
 

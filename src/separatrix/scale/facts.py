@@ -18,13 +18,6 @@ import numpy as np
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.splitmix import GOLDEN, mixed_word
 
-__all__ = [
-    "LevelFacts",
-    "RowDigest",
-    "merged_columns",
-    "merged_levels",
-]
-
 # So many of the smallest hashes estimate the number of levels to about 1.6 per cent.
 SKETCH = 4096
 

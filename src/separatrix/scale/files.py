@@ -111,8 +111,6 @@ from separatrix.tables.table import (
 from separatrix.tables.target import BLANK, one_label_or_none
 from separatrix.tables.terms import Terms
 
-__all__ = ["ScanOptions", "scan_files"]
-
 # The format of caches: one in another format is written anew.
 _FORMAT = 8
 # The bytes that the libraries take before there are any rows.

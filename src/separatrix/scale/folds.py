@@ -14,17 +14,6 @@ import numpy as np
 from separatrix.data.moments import Moments
 from separatrix.scale.blocks import Rows
 
-__all__ = [
-    "BlockFolds",
-    "Fold",
-    "fold_hits",
-    "fold_moments",
-    "fold_squares",
-    "fold_totals",
-    "in_folds",
-    "laid_out",
-]
-
 
 @dataclass(frozen=True)
 class Fold:

@@ -34,8 +34,6 @@ from separatrix.scale.blocks import Rows
 from separatrix.scale.objectives import BlockedLoss, PointwiseRows
 from separatrix.scale.sums import Sum
 
-__all__ = ["BlockedKinked", "ScreenedRows"]
-
 
 @dataclass(frozen=True)
 class Tuning:

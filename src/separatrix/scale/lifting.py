@@ -14,8 +14,6 @@ from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import Block, BlockedData, Rows
 
-__all__ = ["DerivedBlock", "LiftedBlock", "NarrowBlock", "derived", "lifted", "narrowed"]
-
 
 @dataclass(frozen=True, eq=False)
 class DerivedBlock(Block):

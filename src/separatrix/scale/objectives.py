@@ -44,15 +44,6 @@ from separatrix.scale.folds import Fold
 from separatrix.scale.passes import Passes
 from separatrix.scale.shared_passes import parted, several
 
-__all__ = [
-    "At",
-    "BlockedLoss",
-    "BlockedObjective",
-    "BlockedPointwise",
-    "PointwiseRows",
-    "summable",
-]
-
 # Points whose sums are kept: the one at hand, the one before and the start.
 _KEPT = 4
 # How far slopes are moved at most, as a part of what they could be.

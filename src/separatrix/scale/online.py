@@ -34,8 +34,6 @@ from separatrix.solvers.stochastic import (
     Visits,
 )
 
-__all__ = ["BlockedMistakes", "BlockedSteps", "BlockedStepsState", "MistakePasses"]
-
 # Points whose mistakes are remembered.
 _KEPT = 4
 

@@ -17,8 +17,6 @@ from separatrix.scale.engines import Engine, Local, Task
 from separatrix.scale.folds import BlockFolds, in_folds
 from separatrix.scale.shared_passes import PassScheduler
 
-__all__ = ["PassProgress", "Passes", "watch_passes"]
-
 
 @dataclass(frozen=True)
 class PassProgress:

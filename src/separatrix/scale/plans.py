@@ -22,8 +22,6 @@ from separatrix.scale.reading import Session
 from separatrix.scale.storage import cache_file, checked_bytes, checked_parts
 from separatrix.tables import Encoder
 
-__all__ = ["KeptPlan"]
-
 _FORMAT = 1
 # Single columns of a plan, arrays, and plain values.
 _COLUMNS = ("target", "weight", "split", "beside")

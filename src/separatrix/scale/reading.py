@@ -25,8 +25,6 @@ from separatrix.scale.dask_engine import Dask, pickled
 from separatrix.scale.engines import in_order
 from separatrix.tables import source_files as files
 
-__all__ = ["ClusterReaders", "LocalReaders", "Readers", "Session", "Task"]
-
 #: ``task(shared, part)``
 Task = Callable[[Any, Any], Any]
 #: ``merge(parts)``: one record of facts of several, in their order.

@@ -9,8 +9,6 @@ import scipy.sparse as sp
 
 from separatrix.scale.blocks import Rows
 
-__all__ = ["drawn", "joined", "sample_of", "sample_size"]
-
 # The share of the memory that the sample may take.
 _SHARE = 0.1
 

@@ -39,8 +39,6 @@ from separatrix.objectives.row_sums import SUMS
 from separatrix.scale.blocks import Rows
 from separatrix.scale.objectives import At, BlockedPointwise, PointwiseRows
 
-__all__ = ["BlockedScaled"]
-
 _SPARE = 1.0 + 1e-9
 # The scale is found to this part of itself, in at most so many passes.
 _EXACT, _PASSES = 1e-9, 30

@@ -36,8 +36,6 @@ from separatrix.scale.engines import Engine
 from separatrix.scale.passes import Passes
 from separatrix.scale.sums import Sum
 
-__all__ = ["errors_over", "losses_over", "scores_over"]
-
 # The share of the data's memory that scores may take.
 _SHARE = 0.25
 _BINS = 1 << 14

@@ -20,8 +20,6 @@ import numpy as np
 from separatrix.scale.blocks import Rows
 from separatrix.scale.engines import Task
 
-__all__ = ["PassScheduler", "in_rounds", "parted", "several"]
-
 
 def several(rows: Rows, shared: Sequence[tuple[Task, Any]], own: Any) -> dict[str, np.ndarray]:
     """Several tasks on the rows of one block, each with what it shares."""

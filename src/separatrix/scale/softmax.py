@@ -54,8 +54,6 @@ from separatrix.scale.folds import Fold
 from separatrix.scale.objectives import BlockedObjective, uppers
 from separatrix.scale.sums import Sum
 
-__all__ = ["BlockedSoftmax", "Tuning"]
-
 # Scores of the rows that are looked at together; these stay in the third-level cache.
 _CELLS = 1 << 16
 # How far the entries of epsilon may be apart, of the one at which a probability would vanish.

@@ -62,8 +62,6 @@ from separatrix.tables.table import (
 )
 from separatrix.tables.value_format import ValueFormat
 
-__all__ = ["ReadLevels", "Statistics", "described"]
-
 # And a word.
 _WORD_BYTES = 300
 # Rows that suggest where the middle of a column is, and how many texts in it are different.

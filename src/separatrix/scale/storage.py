@@ -28,8 +28,6 @@ from separatrix.data.digests import sha256_of
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import Block, Rows
 
-__all__ = ["StoredBlock", "write_block"]
-
 _MAGIC = b"SEPBLK1\n"
 _START = 64
 _ALIGN = 64

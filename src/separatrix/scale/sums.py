@@ -38,8 +38,6 @@ import numpy as np
 
 from separatrix._compiled.double_double import compiled, two_sum
 
-__all__ = ["FAN_IN", "UNITS", "Sum", "TreeSum", "summed"]
-
 #: Parts that make a sum of the level above.  More of them are more that one worker waits for, and
 #: fewer are more sums that are held at a time.
 FAN_IN = 4

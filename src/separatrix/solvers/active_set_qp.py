@@ -22,8 +22,6 @@ import scipy.linalg
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import EPS
 
-__all__ = ["ActiveSet", "Pool"]
-
 # A row depends on the face when less is left of it than this part of what was added up.
 _DEPENDENT = 64.0 * EPS
 

@@ -35,8 +35,6 @@ from separatrix.solvers import small_newton
 from separatrix.solvers.newton import Newton, NewtonState
 from separatrix.solvers.protocol import Candidate, Solver
 
-__all__ = ["AugmentedLagrangian", "AugmentedLagrangianState", "Tuning"]
-
 
 def _steps(centre, z, q, upper, out):
     """The proximal step of every multiplier."""

@@ -31,8 +31,6 @@ from separatrix.solvers.working_sets import (
     leaps,
 )
 
-__all__ = ["BatchedDecomposition", "BatchedState"]
-
 # Coefficients of a working set at either end that are there for their violation, and up to how many
 # there are with those inside their range.
 _VIOLATORS, _LARGEST_SET = 48, 608

@@ -22,8 +22,6 @@ from separatrix.data.design import Design
 from separatrix.objectives.penalties import Kinks, prox, violation
 from separatrix.solvers.column_model import ColumnModel, common_move
 
-__all__ = ["ClassColumnModel"]
-
 
 def _descend(
     rows, weight, p, u, x, bend, own, shift, l1, lower, upper, active, count, last, tol, passes

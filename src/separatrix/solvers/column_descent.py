@@ -33,8 +33,6 @@ from separatrix.solvers.descent import GapDescent
 from separatrix.solvers.protocol import Candidate
 from separatrix.solvers.proximal_newton import ProximalNewton, level_of, minimise_model
 
-__all__ = ["ColumnDescent", "ColumnDescentState", "Tuning"]
-
 # A column whose squared length about its mean is below this share of that about zero may be
 # constant, for the mean is rounded; below that share it is, once the mean has all its digits.
 _DOUBTFUL, _CONSTANT = 1e-12, 1e-29

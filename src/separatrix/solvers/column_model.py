@@ -30,8 +30,6 @@ from separatrix._compiled.row_access import row_dot, row_entry, row_length
 from separatrix.data.design import Design
 from separatrix.objectives.penalties import Kinks, prox, violation
 
-__all__ = ["ColumnModel", "common_move", "reach"]
-
 # Products that a leap may take: what a few flat directions lack after that, a pass of coordinate
 # descent and the next leap find sooner than more of them.
 _PRODUCTS = 120

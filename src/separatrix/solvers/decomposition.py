@@ -53,8 +53,6 @@ from separatrix.solvers.working_sets import (
     leaps,
 )
 
-__all__ = ["Decomposition", "DecompositionState"]
-
 # Coefficients in a working set: the more, the fewer steps, and the more each pair costs to find.
 _WORKING_SET = 1024
 _SMALLEST_SET, _LARGEST_SET = 64, 4096

@@ -19,17 +19,6 @@ from separatrix.objectives.passes import Evaluation
 from separatrix.solvers.line_search import begin, next_trial
 from separatrix.solvers.protocol import Candidate, Solver
 
-__all__ = [
-    "Descent",
-    "GapDescent",
-    "Point",
-    "column_scale",
-    "descent_direction",
-    "line_step",
-    "norm",
-    "optimum_of_sample",
-]
-
 # The most trials of a search along a line.
 _TRIALS = 100
 

@@ -47,18 +47,6 @@ from separatrix.objectives.base import VANISHED, Bound, LinearProblem
 from separatrix.solvers.protocol import Candidate, Solver
 from separatrix.solvers.trace import Trace
 
-__all__ = [
-    "Interrupt",
-    "Progress",
-    "Solution",
-    "ended_by",
-    "lent_interrupt",
-    "minimise",
-    "minimise_batch",
-    "watch",
-    "watched",
-]
-
 
 @dataclass(frozen=True)
 class Progress:

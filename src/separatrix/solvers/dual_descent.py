@@ -31,8 +31,6 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers.extrapolation import Extrapolation
 from separatrix.solvers.protocol import Candidate, Solver, require_parts
 
-__all__ = ["DualDescent", "DualDescentState", "Tuning"]
-
 
 @njit(nogil=True, cache=True)
 def _shuffle(kept, order, active, size, seed):

@@ -30,8 +30,6 @@ from separatrix._compiled.row_access import row_add, row_dot
 from separatrix.losses.hinge import _hinge_slope as dual_slope
 from separatrix.objectives.margin import MarginObjective
 
-__all__ = ["Extrapolation"]
-
 # Displacements that are kept, beside that of the last pass; a third gains nothing.
 _KEPT = 2
 # The share of the rows that may stop on the way: each costs what it costs in a pass.

@@ -28,25 +28,6 @@ from separatrix.data.design import CSRDesign
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.two_level_preconditioner import Tuning as Levels
 
-__all__ = [
-    "augmented_lagrangian",
-    "conjugate_gradients",
-    "extrapolation",
-    "factorisation",
-    "gram",
-    "hessian_in_passes",
-    "hessian_pays",
-    "is_calm",
-    "newton",
-    "passes",
-    "quasi_newton",
-    "sample_serves_outputs",
-    "step_by_hessian",
-    "step_by_products",
-    "two_levels",
-    "visits",
-]
-
 # A visit of a row by dual descent: for each entry, dense and sparse; for the row, whose best
 # multiplier has a formula, or is the root of an equation; and for a pass of whatever length.
 _DENSE_VISIT, _SPARSE_VISIT = 0.5, 2.0

@@ -31,8 +31,6 @@ from separatrix.data.moments import Moments
 from separatrix.objectives.base import DENSE_HESSIAN
 from separatrix.objectives.penalties import prox
 
-__all__ = ["GramPath"]
-
 # Passes of coordinate descent between two linear systems, and between two looks at the gap.
 _PASSES = 8
 # Working sets that a strength may take, and linear systems a working set.

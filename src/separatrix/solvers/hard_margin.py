@@ -31,9 +31,6 @@ from separatrix.solvers.driver import Solution, minimise
 from separatrix.solvers.dual_descent import DualDescent, DualDescentState
 from separatrix.solvers.protocol import Candidate, Solver, require_parts
 
-__all__ = ["HardMargin", "HardMarginState", "Tuning", "maximum_margin"]
-
-
 # --- the dual of the constraints, as dual coordinate descent takes it ------------------------
 
 

@@ -11,8 +11,6 @@ import math
 
 from separatrix._compiled.compilation import scalar
 
-__all__ = ["Bracket", "begin", "compiled_begin", "compiled_trial", "next_trial"]
-
 # Step lengths beyond this are not tried.
 _LONGEST = 1e6
 # A bracket so narrow, relative to its upper end, is a point.

@@ -44,8 +44,6 @@ from separatrix.solvers.protocol import Candidate, require_smooth
 from separatrix.solvers.small_newton import SmallState
 from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
-__all__ = ["Newton", "NewtonState", "Tuning"]
-
 
 @dataclass(frozen=True)
 class Blocks:

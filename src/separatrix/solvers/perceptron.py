@@ -43,16 +43,6 @@ from separatrix.solvers.protocol import Candidate, Solver, require_parts
 from separatrix.solvers.stochastic import Visits, remember
 from separatrix.solvers.trace import Stretch, Trace, Update
 
-__all__ = [
-    "ORDERS",
-    "MistakeDriven",
-    "MistakeDrivenState",
-    "Tuning",
-    "finalize",
-    "one_pass",
-    "starting_points",
-]
-
 ORDERS = ("cyclic", "restart", "random", "replacement", "margin")
 # Orders that stay the same from pass to pass.
 _FIXED = ("cyclic", "restart")

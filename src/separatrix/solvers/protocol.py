@@ -16,8 +16,6 @@ import numpy as np
 
 from separatrix.objectives.passes import Evaluation
 
-__all__ = ["Candidate", "Solver", "require_parts", "require_smooth"]
-
 
 @dataclass(frozen=True)
 class Candidate:

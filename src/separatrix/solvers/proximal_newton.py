@@ -43,8 +43,6 @@ from separatrix.solvers.column_model import ColumnModel, common_move, reach
 from separatrix.solvers.descent import GapDescent, optimum_of_sample
 from separatrix.solvers.protocol import Candidate, require_smooth
 
-__all__ = ["ProximalNewton", "ProximalNewtonState", "Tuning"]
-
 # Passes of coordinate descent between two linear systems, and how many of these a step may take.
 _PASSES = 5
 _ROUNDS = 200

@@ -37,8 +37,6 @@ from separatrix.solvers.descent import GapDescent, Point, column_scale
 from separatrix.solvers.protocol import require_smooth
 from separatrix.solvers.proximal_newton import ProximalNewton, level_of, minimise_model
 
-__all__ = ["ProximalQuasiNewton", "ProximalQuasiNewtonState", "Tuning"]
-
 _HALVINGS = 40
 # Where there is no Hessian: passes over the columns between two leaps, and how many of these; and
 # the share of the diagonal by which the model rises.

@@ -61,8 +61,6 @@ from separatrix.solvers.descent import (
 from separatrix.solvers.newton import receding
 from separatrix.solvers.protocol import Candidate, require_smooth
 
-__all__ = ["QuasiNewton", "QuasiNewtonState", "Tuning"]
-
 # Where a Hessian is too large to factorise: how exactly systems with it are solved, and by how many
 # products at most.
 _TIGHT, _PRODUCTS = 1e-4, 100

@@ -29,8 +29,6 @@ from separatrix.objectives.residual import ScaledResidualObjective
 from separatrix.solvers.newton import Newton
 from separatrix.solvers.protocol import Candidate, Solver, require_parts
 
-__all__ = ["ScaleContinuation", "ScaleState"]
-
 # The first least scale, as a share of the targets' spread; and by how much a stage lowers it.
 _FIRST, _LOWER = 1e-2, 0.1
 # A stage ends at this share of the most that its least scale leaves out.

@@ -34,8 +34,6 @@ import numpy as np
 
 from separatrix.data.validation import check_choice, check_number
 
-__all__ = ["SCHEDULES", "Constant", "InverseTime", "Power", "Schedule", "schedule_of"]
-
 #: The names that a user may give, which are scikit-learn's.
 SCHEDULES = ("optimal", "invscaling", "constant")
 

@@ -28,8 +28,6 @@ from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
 from separatrix.solvers.driver import Solution, minimise, within
 from separatrix.solvers.protocol import Candidate, Solver, require_parts
 
-__all__ = ["Screening", "ScreeningState", "Tuning"]
-
 _SEED = 20
 # What an objective over blocks has that gathers the rows near a kink.
 _CAPABILITIES = ("look", "settle", "moved", "best")

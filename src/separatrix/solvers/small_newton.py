@@ -28,19 +28,6 @@ from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers.line_search import compiled_begin, compiled_trial
 from separatrix.solvers.protocol import Candidate
 
-__all__ = [
-    "SmallState",
-    "begin",
-    "candidate",
-    "dense_rows",
-    "fits",
-    "should_check",
-    "solve",
-    "start",
-    "step",
-    "step_of",
-]
-
 # Up to so many entries and parameters NumPy's calls cost more than its products save: of sparse
 # rows, whose zeros are multiplied here, of dense ones, and of a loss with a kink, of which only the
 # rows near it have curvature.

@@ -19,8 +19,6 @@ from separatrix._compiled.elementary import exp_negative
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers.small_newton import SmallState, begin, solve, step_of
 
-__all__ = ["fits", "start"]
-
 # Parameters of all classes together, and rows times their square, up to which a Hessian in one
 # compiled loop takes less than NumPy's calls.
 _PARAMETERS, _WORK = 64, 2_500_000

@@ -25,8 +25,6 @@ from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.solvers.driver import minimise, within
 from separatrix.solvers.protocol import Candidate, Solver
 
-__all__ = ["Smoothing", "SmoothingState"]
-
 # The first width in mean losses, so that most rows are on the parabola; by how much a stage narrows
 # it; and where it ends.
 _FIRST, _NARROWER, _LEAST = 2.0, 0.15, 1e-13

@@ -66,22 +66,6 @@ from separatrix.solvers.protocol import Candidate, Solver, require_parts
 from separatrix.solvers.schedules import Schedule
 from separatrix.solvers.trace import Trace, Update
 
-__all__ = [
-    "Holdout",
-    "ResumeState",
-    "StochasticDescent",
-    "StochasticObjective",
-    "StochasticResidual",
-    "StochasticState",
-    "Tuning",
-    "Visited",
-    "Visits",
-    "finalize",
-    "one_pass",
-    "remember",
-    "try_rates",
-]
-
 # More visits a pass than this are taken for a mistake in the weights.
 _MOST_VISITS = 1 << 28
 # The vector is brought up to scale when the scale falls below: the first keeps the digits of an

@@ -25,8 +25,6 @@ from separatrix.solvers import forecast
 from separatrix.solvers.dual_descent import DualDescent, DualDescentState
 from separatrix.solvers.protocol import Candidate, Solver
 
-__all__ = ["Switching", "SwitchingState"]
-
 # Passes from which on the rate means something: so many, and a part of what the other method is
 # forecast to take, which costs little beside it.  Early rates mislead where rows settle late.
 _TRY, _TRIAL, _EXPECTED = 5.0, 0.1, 0.25

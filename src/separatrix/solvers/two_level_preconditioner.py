@@ -28,8 +28,6 @@ from separatrix._compiled.linear_algebra import Factor, factorise
 from separatrix.data.design import CSRDesign
 from separatrix.objectives.base import Objective
 
-__all__ = ["Tuning", "TwoLevelPreconditioner"]
-
 # Multiplications of BLAS in the time of one that is added to its own place, and rows at a time.
 _DENSE_GAIN, _BLOCK = 24.0, 256
 

@@ -39,8 +39,6 @@ from separatrix.solvers.newton import Newton
 from separatrix.solvers.protocol import require_smooth
 from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
-__all__ = ["TwoLevels", "TwoLevelsState"]
-
 # Points whose gradients are remembered.
 _MEMORY = 12
 # Eigenvalues of the model between them, relative to the largest, that are taken for rounding.

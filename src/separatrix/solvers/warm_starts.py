@@ -28,8 +28,6 @@ from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.protocol import Solver
 
-__all__ = ["ROUNDING_SHARE", "Continuation", "mean_square", "mean_square_of"]
-
 #: What of the tolerance of a fit of a path rounding may have before it is looked at more closely,
 #: which takes longer than such a fit.
 ROUNDING_SHARE = 0.5

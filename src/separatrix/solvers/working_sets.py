@@ -19,19 +19,6 @@ from separatrix._compiled.compilation import FASTMATH, njit
 from separatrix._compiled.elementary import larger, smaller
 from separatrix.kernels.matrix_rows import add_rows
 
-__all__ = [
-    "CLOSER",
-    "FINEST",
-    "FLAT",
-    "PROMISE",
-    "SPARE",
-    "choose",
-    "ends",
-    "gap",
-    "improve",
-    "leaps",
-]
-
 # How much closer the working set is brought before the others are looked at again.
 CLOSER = 0.1
 # What the estimated gap must fall to, against the tolerance, before a check is worth its price.

@@ -12,8 +12,6 @@ from sklearn.metrics import recall_score
 
 from separatrix.models.discriminant import LinearDiscriminantAnalysis
 
-__all__ = ["Pairs"]
-
 # So many columns are ranked by themselves and then combined, on so many rows and folds.
 _COLUMNS, _ROWS, _FOLDS = 12, 300, 5
 # Less than this is the luck of the rows that were drawn.

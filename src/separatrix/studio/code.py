@@ -13,8 +13,6 @@ from separatrix.studio.lifting import lifting_code
 from separatrix.studio.state import ESTIMATORS, PARAMETERS, State
 from separatrix.tables.table import DEFAULT_MISSING
 
-__all__ = ["command_of", "python_of"]
-
 # What the page calls the file of the points, and the column of their classes in it.
 _FILE, _TARGET = "points.csv", "class"
 # What the command line calls the estimators.

@@ -11,8 +11,6 @@ import numpy as np
 from separatrix.studio.fitting import Fitted, fitted
 from separatrix.studio.state import PANELS, PARAMETERS, State, StateError
 
-__all__ = ["ErrorCurves", "error", "errors_of"]
-
 # A polynomial of a higher degree follows rounding.
 _MOST_DEGREE = 10
 # Values of a parameter for each power of ten, and across a linear range.

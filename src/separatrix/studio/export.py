@@ -18,8 +18,6 @@ from separatrix.studio.page import joined, style
 from separatrix.studio.proof import PROOFS
 from separatrix.studio.state import LIMITS, MODELS, PANELS, StateError
 
-__all__ = ["page_of", "recording_of", "worksheet_of", "write_page"]
-
 # Letters that the pictures of a model's steps may take; of later steps the page draws the line.
 _MOST_LETTERS = 600_000
 # Digits of what is only looked at: more than a screen has places.

@@ -18,18 +18,6 @@ from separatrix.studio.heldout import fresh_points, held_out
 from separatrix.studio.lifting import lifted
 from separatrix.studio.state import ESTIMATORS, State, StateError
 
-__all__ = [
-    "KERNEL_TOL",
-    "LOADED",
-    "MOST_PASSES",
-    "Fitted",
-    "Tuning",
-    "fitted",
-    "objective_at",
-    "spread",
-    "tuned",
-]
-
 # The models that tell all classes apart at once; the others take the first two.
 _OF_SEVERAL = ("logistic", "kernel_svm", "lda", "qda", "least_squares")
 # The limit of a perceptron on points that are not separable.

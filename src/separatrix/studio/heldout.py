@@ -7,8 +7,6 @@ import numpy as np
 from separatrix.studio.shapes import shape
 from separatrix.studio.state import State, StateError
 
-__all__ = ["FRESH", "fresh_points", "held_out"]
-
 FRESH = 100
 """How many fresh points are drawn."""
 # Shapes are drawn by seeds of one number, and numbers of their streams would say where a point is.

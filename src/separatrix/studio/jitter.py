@@ -14,8 +14,6 @@ from separatrix.studio.fitting import Fitted, fitted
 from separatrix.studio.heldout import held_out
 from separatrix.studio.state import FEATURES, MODELS, State
 
-__all__ = ["MOST_DRAWS", "Trials"]
-
 MOST_DRAWS = 25
 """How many draws one message can ask for."""
 # Of random numbers, other than those that shapes and what is held out are drawn by.

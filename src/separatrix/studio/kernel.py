@@ -47,8 +47,6 @@ from separatrix.studio.steps import frame_of, steps_of
 from separatrix.studio.tours import TOURS, tour
 from separatrix.studio.wording import certificate_of
 
-__all__ = ["StudioModel", "load"]
-
 # Of a table that is given, so many points are taken.
 _MOST_OF_TABLE = 300
 # So many fits are kept, for pages that ask for their steps.

@@ -12,9 +12,6 @@ import numpy as np
 from separatrix.studio.shapes import framed, iris
 from separatrix.studio.state import StateError, named
 
-__all__ = ["LESSONS", "lesson_of"]
-
-
 # Points, the codes of their classes, and what axes and classes are called.
 _Points = tuple[np.ndarray, np.ndarray, dict[str, Any]]
 _PLAIN = {"x": "x1", "y": "x2", "classes": ["-1", "+1"]}

@@ -8,8 +8,6 @@ import numpy as np
 
 from separatrix.kernels import PolynomialKernel
 
-__all__ = ["lifted", "lifting_code"]
-
 # That of the kernel (x.z + 1)^2, whose first coordinate is a constant and left to the intercept.
 _KERNEL = PolynomialKernel(degree=2, gamma=1.0, coef0=1.0)
 _COLUMNS: dict[str, tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], str]] = {

@@ -6,8 +6,6 @@ import numpy as np
 
 from separatrix.studio.fitting import Fitted
 
-__all__ = ["multipliers_of"]
-
 # How far from 1 the margin of a point may be that is on the margin line, of a fit with a small gap.
 _ON_THE_LINE = 1e-3
 

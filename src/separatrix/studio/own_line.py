@@ -16,8 +16,6 @@ from separatrix.studio.errors import errors_of
 from separatrix.studio.fitting import Fitted, objective_at, spread
 from separatrix.studio.wording import below
 
-__all__ = ["line_of"]
-
 # A share of the objective that nobody drags a line for.
 _NEAR = 1e-3
 _DIGITS = 4

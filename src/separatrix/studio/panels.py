@@ -17,8 +17,6 @@ from separatrix.studio.fitting import Fitted, objective_at
 from separatrix.studio.space import lift_of
 from separatrix.studio.state import PANELS
 
-__all__ = ["panel_of"]
-
 # A gap, of the objective, that nobody sees between two curves.
 _MET = 1e-3
 _EMPTY: dict[str, Any] = {

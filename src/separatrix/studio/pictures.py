@@ -15,8 +15,6 @@ from separatrix.studio.errors import errors_of
 from separatrix.studio.fitting import Fitted, spread
 from separatrix.studio.multipliers import multipliers_of
 
-__all__ = ["numbers", "picture_of"]
-
 # Points of a curve and of the field, across; and steps until a place is well below a pixel.
 _FINE, _COARSE, _STEPS = 101, 48, 6
 # What JSON holds as it is.

@@ -12,8 +12,6 @@ from separatrix.studio.heldout import held_out
 from separatrix.studio.state import LIMITS, State, StateError, named
 from separatrix.studio.wording import PAGE, sentence
 
-__all__ = ["LOADED", "PROOFS", "proof_of"]
-
 LOADED: set[str] = set()
 """The proofs of which one has been made, so that their loops are compiled."""
 

@@ -21,8 +21,6 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from separatrix.studio.kernel import StudioModel
 
-__all__ = ["application", "serve"]
-
 _TYPES = {"css": "text/css", "html": "text/html", "js": "text/javascript", "svg": "image/svg+xml"}
 _HEADERS = {
     "Content-Security-Policy": (

@@ -8,8 +8,6 @@ import numpy as np
 
 from separatrix.studio.state import LIMITS, StateError, named, number_of
 
-__all__ = ["SHAPES", "framed", "shape"]
-
 SHAPES: list[dict[str, Any]] = [
     {"name": "blobs", "label": "two blobs"},
     {"name": "moons", "label": "moons"},

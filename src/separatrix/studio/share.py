@@ -9,8 +9,6 @@ from typing import Any
 
 from separatrix.studio.state import StateError, parse
 
-__all__ = ["from_fragment", "to_fragment"]
-
 # Places are rounded to so many steps across the picture.
 _STEPS = 5000
 _BEGIN = "#s="

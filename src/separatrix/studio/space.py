@@ -11,8 +11,6 @@ from separatrix.studio.lifting import lifted
 from separatrix.studio.pictures import lines_of
 from separatrix.studio.state import FEATURES
 
-__all__ = ["lift_of"]
-
 # Places of the grid, across.
 _ACROSS = 17
 # Below this share of the largest weight a feature says nothing of the boundary.

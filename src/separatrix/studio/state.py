@@ -10,25 +10,6 @@ import numpy as np
 
 from separatrix.losses import key_of
 
-__all__ = [
-    "ESTIMATORS",
-    "FAR",
-    "FEATURES",
-    "HELD_OUT",
-    "LIFTED",
-    "LIMITS",
-    "LONGEST_NAME",
-    "MODELS",
-    "PANELS",
-    "PARAMETERS",
-    "SHOWN",
-    "State",
-    "StateError",
-    "named",
-    "number_of",
-    "parse",
-]
-
 # Letters of a name of an axis or of a class.
 LONGEST_NAME = 200
 LIMITS = {"points": 2000, "exact": 300}

@@ -11,8 +11,6 @@ import numpy as np
 from separatrix.studio.fitting import Fitted
 from separatrix.studio.pictures import picture_of
 
-__all__ = ["frame_of", "steps_of"]
-
 # More steps than anyone walks through.
 _MOST = 1000
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from separatrix.studio.shapes import framed
 
-__all__ = ["Given", "columns_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Given:

@@ -7,9 +7,6 @@ from typing import Any
 from separatrix.studio.shapes import shape
 from separatrix.studio.state import StateError, named
 
-__all__ = ["TOURS", "tour"]
-
-
 # What a row of the table has, in its order; ``right`` is the place of an answer among ``choices``.
 _PARTS = "title", "setting", "claim", "drag", "watch", "question", "choices", "right", "why"
 

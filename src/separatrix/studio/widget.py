@@ -21,8 +21,6 @@ from separatrix.studio.page import joined, style
 from separatrix.studio.state import PANELS, parse
 from separatrix.studio.table import columns_of
 
-__all__ = ["Studio"]
-
 
 class Studio(anywidget.AnyWidget):
     """Points that are drawn and dragged in a notebook, and real fits of them.

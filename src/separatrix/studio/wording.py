@@ -11,8 +11,6 @@ from separatrix.certificate import Certificate
 from separatrix.messages import Wording, counted, percent
 from separatrix.studio.fitting import Fitted
 
-__all__ = ["PAGE", "below", "certificate_of", "sentence"]
-
 # Below this share of the objective nobody counts the zeros.
 _NEAR = 1e-8
 # The digits of an objective and of its bound that are tried, until both agree; otherwise four.

@@ -9,8 +9,6 @@ import numpy as np
 from separatrix.exceptions import DataError
 from separatrix.tables.table import Table, nearest
 
-__all__ = ["BUILTIN_NAMES", "load_builtin"]
-
 _LOADERS = {
     "breast-cancer": "load_breast_cancer",
     "diabetes": "load_diabetes",

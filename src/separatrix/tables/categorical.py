@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Categorical", "as_read", "first_appearance"]
-
 # Texts that are looked for one by one.
 _FEW = 20
 _FIRST_ROWS = 1 << 15

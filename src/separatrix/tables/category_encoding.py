@@ -39,8 +39,6 @@ from separatrix.tables.table import (
     quote,
 )
 
-__all__ = ["Category"]
-
 
 @dataclass
 class Category(Encoding):

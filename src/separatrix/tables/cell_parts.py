@@ -13,8 +13,6 @@ from collections.abc import Mapping
 
 from separatrix.tables.quantities import angle
 
-__all__ = ["COORDINATES", "SEPARATORS", "coordinates", "find_list", "has_longitude_first", "items"]
-
 SEPARATORS = (";", "|", ",")
 """What may part the values of a list."""
 

@@ -34,8 +34,6 @@ from separatrix.tables.level_spellings import unaccented
 from separatrix.tables.table import LevelMatch, number_text, quote, spelled_number
 from separatrix.tables.value_format import ValueFormat, truth_words
 
-__all__ = ["ONE", "ZERO", "Column", "column_of", "divided", "less"]
-
 ZERO, ONE = Constant(0.0), Constant(1.0)
 
 

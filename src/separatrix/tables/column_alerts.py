@@ -22,19 +22,6 @@ from separatrix.tables.column_moments import mean_and_scale
 from separatrix.tables.number_encoding import Number
 from separatrix.tables.table import Table, missing_mask, number_text, quote
 
-__all__ = [
-    "MOST_LEVELS",
-    "ROW_NUMBERS",
-    "alert_about_columns",
-    "counts_rows",
-    "determines_target",
-    "n_distinct",
-    "on_another_scale",
-    "one_to_one",
-    "one_to_one_with_target",
-    "repeats",
-]
-
 ROW_NUMBERS = "of row numbers"
 """What sort of alert :func:`counts_rows` is."""
 

@@ -16,8 +16,6 @@ from separatrix.exceptions import ModelFileError
 from separatrix.tables.cells import Column
 from separatrix.tables.features import Feature
 
-__all__ = ["Alert", "Arrays", "ColumnOf", "Encoding", "Entries", "Settings", "Unusable", "damaged"]
-
 ColumnOf = Callable[[str], Column]
 """What a column of an encoding is of the cells of a row, by its name."""
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from separatrix._compiled.rounding import EPS
 
-__all__ = ["is_constant", "mean_and_scale", "moments"]
-
 
 def is_constant(low: float, high: float) -> bool:
     """Whether values from the lowest to the highest differ by rounding at most."""

@@ -19,8 +19,6 @@ from separatrix.tables.date_parts import part_of
 from separatrix.tables.table import Table, as_strings, missing_mask, number_column
 from separatrix.tables.value_format import ValueFormat
 
-__all__ = ["part_names", "source_of", "with_parts"]
-
 
 def part_names(name: str, spelling: ValueFormat) -> list[str]:
     """The names of the columns that a column is taken apart into.

@@ -30,22 +30,6 @@ from separatrix.tables.lake import FilePath
 from separatrix.tables.limits import Limit
 from separatrix.tables.table import joined, nearest, quote
 
-__all__ = [
-    "ARROW",
-    "BOOKS",
-    "DATABASES",
-    "PACKED",
-    "chosen_table",
-    "columns_by_name",
-    "columns_of_sqlite",
-    "parquet_of_arrow",
-    "parquet_of_database",
-    "parquet_of_query",
-    "suffixes_of",
-    "unpacked",
-    "without_comments",
-]
-
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 BOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 ARROW = (".arrow", ".feather")

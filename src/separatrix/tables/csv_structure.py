@@ -35,8 +35,6 @@ from separatrix.tables.structure import (
 )
 from separatrix.tables.table import quote
 
-__all__ = ["Look", "Repair", "delimiter_of", "large_fields", "look_at", "notes_on_structure"]
-
 # Bytes of a file that are looked at, from its beginning and at its end.
 _HEAD, _LARGER_HEAD, _TAIL = 1 << 16, 1 << 18, 1 << 15
 # What lines that hold no values are made of.

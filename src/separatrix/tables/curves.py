@@ -32,8 +32,6 @@ from separatrix.tables.number_encoding import Number, codes_of
 from separatrix.tables.table import Remarks, Table, number_text, quote
 from separatrix.tables.terms import Factor, written
 
-__all__ = ["Curve", "Points"]
-
 # Where the knots are: shares of the rows below each (Harrell, 2015, table 2.3).
 _QUANTILES = {
     3: (0.1, 0.5, 0.9),

@@ -18,17 +18,6 @@ import numpy as np
 
 from separatrix.tables.table import Table, masked, missing_mask, number_column
 
-__all__ = [
-    "FIRST_DAY",
-    "LAST_DAY",
-    "PARTS",
-    "level_numbers",
-    "part_of",
-    "repeats_its_date",
-    "with_date_parts",
-    "without_parts_of",
-]
-
 PARTS = ("year", "month", "weekday", "hour")
 """The parts of a date that have a column."""
 

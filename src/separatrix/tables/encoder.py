@@ -72,8 +72,6 @@ from separatrix.tables.word_encoding import (
     Text,
 )
 
-__all__ = ["Encoder"]
-
 # Entries of a block of rows.
 _BLOCK = 1 << 21
 

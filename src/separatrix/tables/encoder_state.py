@@ -34,8 +34,6 @@ from separatrix.tables.word_encoding import (
     require_text_options,
 )
 
-__all__ = ["COLUMN_KINDS", "EncoderState"]
-
 # The share of nonzero entries from which the matrix is a dense array.
 _DENSE_FROM = 0.25
 

@@ -10,8 +10,6 @@ from typing import Any
 from separatrix.exceptions import DataError
 from separatrix.tables.lake import FilePath, status_of
 
-__all__ = ["bytes_in_memory"]
-
 # Bytes of a cell while a table is read, encoded and fitted in memory: its value as it is read, as
 # float64, and in the matrix.
 CELL = 24.0

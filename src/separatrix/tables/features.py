@@ -14,26 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = [
-    "Arithmetic",
-    "Cell",
-    "Compare",
-    "Condition",
-    "Constant",
-    "DatePart",
-    "Feature",
-    "Function",
-    "IsLevel",
-    "IsMissing",
-    "Number",
-    "Parsed",
-    "Power",
-    "Where",
-    "Words",
-    "cells_of",
-    "nodes_of",
-]
-
 
 class Number:
     """A number that a row has."""

@@ -14,8 +14,6 @@ from typing import Any
 from separatrix.exceptions import DataError, MissingPackageError
 from separatrix.tables.terms import CURVES, Factor, Terms
 
-__all__ = ["terms_of", "terms_of_formula"]
-
 # The functions of formulas, and what they are called here.
 _FUNCTIONS = {
     "log": "log",

@@ -25,17 +25,6 @@ from separatrix.exceptions import DataError, MissingPackageError, imported
 from separatrix.messages import clause
 from separatrix.tables.limits import Limit
 
-__all__ = [
-    "FilePath",
-    "RemoteFile",
-    "files_of_log",
-    "is_address",
-    "path_of",
-    "remote_files",
-    "status_of",
-    "unreadable",
-]
-
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://")
 # The package that a file system needs, by its scheme; "separatrix[lake]" brings the first two.
 _PACKAGES = {

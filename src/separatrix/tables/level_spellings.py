@@ -15,8 +15,6 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Misspelling", "Spellings", "merged_levels", "misspellings", "unaccented"]
-
 # Where there are more levels than these, slips are not looked for among them.
 _MOST_LEVELS = 1000
 # A level of so many rows is frequent, and one of at most this share of it is rare.

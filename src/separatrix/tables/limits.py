@@ -13,8 +13,6 @@ from separatrix._compiled import memory
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 
-__all__ = ["Limit"]
-
 _SHARE = 0.5
 _EVERY = 0.05
 

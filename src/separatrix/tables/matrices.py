@@ -10,8 +10,6 @@ import numpy as np
 
 from separatrix._compiled import pool
 
-__all__ = ["as_csr", "dense_rows", "sparse_rows"]
-
 # Rows that are put together at a time, so that what is noted of them stays in the caches.
 _BLOCK = 1 << 15
 # And of a dense matrix, whose rows are written a column at a time.

@@ -35,8 +35,6 @@ from separatrix.tables.table import (
     spelled_number,
 )
 
-__all__ = ["PLACEHOLDERS", "YEAR", "Number", "codes_of"]
-
 YEAR = 365.2425
 """The days of a year, in the mean over 400 of them."""
 

@@ -37,20 +37,6 @@ import numpy as np
 from separatrix.messages import Message, Setting, counted
 from separatrix.tables.table import Table, day_text, missing_mask, number_text, present, quote
 
-__all__ = [
-    "ColumnEnds",
-    "Placeholders",
-    "is_code",
-    "is_date_code",
-    "missing_cells",
-    "of_column",
-    "of_part",
-    "of_parts",
-    "of_values",
-    "read_as_missing",
-    "sentence",
-]
-
 # So many different values at each end are looked at.
 _MOST = 4
 _FEWEST, _FEWEST_OTHERS = 2, 10

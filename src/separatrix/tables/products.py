@@ -32,8 +32,6 @@ from separatrix.tables.statistics import CategoryFacts, Facts, NumberFacts
 from separatrix.tables.table import Remarks, Table, quote
 from separatrix.tables.terms import CURVES, Factor, Terms
 
-__all__ = ["Product", "learned"]
-
 # The most features of a product.
 _MOST_FEATURES = 10_000
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
-__all__ = ["HowFar", "watch_reading", "watched"]
-
 HowFar = Callable[[], float]
 """The share of a scan that is done, of 1; below 0 where it is not known."""
 

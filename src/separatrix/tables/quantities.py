@@ -21,27 +21,6 @@ from typing import Any
 
 from separatrix.tables.written_numbers import MINUS
 
-__all__ = [
-    "CLOCKS",
-    "Conversion",
-    "angle",
-    "clock_question",
-    "conversion",
-    "converted",
-    "find_measure",
-    "half_are",
-    "is_quantity_text",
-    "is_share",
-    "measure",
-    "ordered_ranges",
-    "ranges_question",
-    "sample_texts",
-    "share",
-    "share_question",
-    "units_of",
-    "units_question",
-]
-
 #: A reader of plain numbers: of the digits and marks in a text, or None.
 Numeral = Callable[[str], float | None]
 #: ``(factor, offset)``: a value in one unit, times the factor and plus the offset, is in another.

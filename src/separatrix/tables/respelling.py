@@ -55,8 +55,6 @@ from separatrix.tables.value_format import (
 )
 from separatrix.tables.written_numbers import unsigned
 
-__all__ = ["Reading", "respelled"]
-
 # With fewer distinct numbers beside words, a column has levels that are called by numbers.
 _FEW_NUMBERS = 10
 

@@ -23,8 +23,6 @@ from separatrix.tables.table import (
     quote,
 )
 
-__all__ = ["Roles", "equal_rows", "repeated_rows", "take_roles"]
-
 
 @dataclass(frozen=True, eq=False)
 class Roles:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["is_called_identifier", "may_count_rows"]
-
 # What columns are called whose numbers are names: customerId, ORDER_ID, serial no.
 _IDENTIFIER = re.compile(
     r"(?:^|.*[\s_.-]|.*[a-z](?=[A-Z]))(?:id|ids|key|uuid|guid|index|idx|rowid|row|nr|no|number|serial)"

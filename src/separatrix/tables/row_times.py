@@ -9,8 +9,6 @@ import numpy as np
 from separatrix.tables.placeholders import missing_cells
 from separatrix.tables.table import Table
 
-__all__ = ["is_named", "likely_time", "names_birth"]
-
 _BIRTH = re.compile(r"birth|born|dob$|geburt|geb$|naissance|né|nacimiento|nascita")
 _BIRTH_SIGNS = ("生年", "誕生")
 # Fewer rows, and fewer different dates among some of them, tell nothing.

@@ -18,8 +18,6 @@ from separatrix.tables.limits import Limit
 from separatrix.tables.structure import Given, Structure, footer_of, found_structure, unique_names
 from separatrix.tables.table import joined, label_text, quote
 
-__all__ = ["columns_of_book"]
-
 # Rows of a sheet that tell where its table lies, from its beginning and at its end.
 _LOOKED_AT = 1000
 

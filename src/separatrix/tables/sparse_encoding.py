@@ -9,8 +9,6 @@ from separatrix.tables.column_encoding import ColumnOf, Encoding, Settings
 from separatrix.tables.features import Cell
 from separatrix.tables.table import Remarks, Table
 
-__all__ = ["Sparse"]
-
 
 @dataclass
 class Sparse(Encoding):

@@ -30,21 +30,6 @@ from separatrix.tables.row_names import is_called_identifier, may_count_rows
 from separatrix.tables.table import Table, missing_mask, not_finite, present, quote, text_counts
 from separatrix.tables.word_encoding import Text, all_words, documents_of
 
-__all__ = [
-    "CategoryFacts",
-    "Counted",
-    "Facts",
-    "NameSample",
-    "NumberFacts",
-    "Numbers",
-    "Spread",
-    "TextColumn",
-    "TextFacts",
-    "category_facts",
-    "facts_of",
-    "numbers_in",
-]
-
 
 class Counted(Categorical):
     """The different texts of a column, in the place of all of its rows.

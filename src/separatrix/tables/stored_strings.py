@@ -9,8 +9,6 @@ import numpy as np
 
 from separatrix.tables.column_encoding import Arrays, damaged
 
-__all__ = ["pack", "unpack", "unpack_each"]
-
 
 def pack(arrays: Arrays, key: str, strings: Sequence[str]) -> None:
     # Offsets rather than a separator: a level may hold any character, a line end included.

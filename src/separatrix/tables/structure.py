@@ -19,19 +19,6 @@ from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 from separatrix.tables.table import BLANKS, DEFAULT_MISSING, quote
 
-__all__ = [
-    "Given",
-    "Remark",
-    "Shape",
-    "Structure",
-    "footer_of",
-    "found_structure",
-    "is_blank",
-    "is_number_like",
-    "lines_of_footer",
-    "unique_names",
-]
-
 # Lines that may be above the first row, and below the last.
 _MOST_ABOVE, _MOST_BELOW = 60, 40
 # Of no more lines, all say how many cells a row has.

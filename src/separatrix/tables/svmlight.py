@@ -9,8 +9,6 @@ import numpy as np
 from separatrix.exceptions import DataError
 from separatrix.tables.table import Table, number_column, parse_number, quote
 
-__all__ = ["SVMLIGHT_SUFFIXES", "read_svmlight"]
-
 SVMLIGHT_SUFFIXES = (".svm", ".svmlight", ".libsvm")
 
 # Columns that an svmlight file may have however few entries it has, and for each entry.

@@ -23,8 +23,6 @@ from separatrix.exceptions import DataError
 from separatrix.messages import Joined, Message, Setting, counted, message_of, plural, quoted
 from separatrix.tables.categorical import Categorical
 
-__all__ = ["DEFAULT_MISSING", "KINDS", "OPTIONS", "Table"]
-
 DEFAULT_MISSING: tuple[str, ...] = (
     "", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "-nan", "-NaN", "<NA>",
     "NULL", "Null", "null",

@@ -44,15 +44,6 @@ from separatrix.tables.table import (
 )
 from separatrix.tables.value_format import is_placeholder_word
 
-__all__ = [
-    "BLANK",
-    "is_quantity",
-    "looks_like_quantity",
-    "one_label_or_none",
-    "take_quantity",
-    "take_target",
-]
-
 BLANK = "(blank)"
 """The class of rows without a label, of a column that has one other label alone."""
 

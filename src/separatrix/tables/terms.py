@@ -15,8 +15,6 @@ from typing import Any
 from separatrix.exceptions import DataError
 from separatrix.tables.table import joined, nearest, quote
 
-__all__ = ["CURVES", "Factor", "Terms"]
-
 CURVES = {"log": None, "spline": (2, 4, 20), "polynomial": (2, 2, 5)}
 """Functions of a column of numbers: the fewest, the usual and the most features of each."""
 

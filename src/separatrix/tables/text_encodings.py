@@ -15,8 +15,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Reading", "encoding_of", "encoding_of_text", "guessed_encoding"]
-
 # Letters beyond ASCII by language, in lower case.
 _WESTERN = {
     "German": "äöüßé",

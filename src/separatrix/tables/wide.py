@@ -19,8 +19,6 @@ import numpy as np
 
 from separatrix.tables.table import BLANKS
 
-__all__ = ["Cells", "is_wide", "write_cells"]
-
 
 def is_wide(n_columns: int, n_bytes: int) -> bool:
     """Whether a CSV file is read faster cell by cell.

@@ -29,17 +29,6 @@ from separatrix.tables.stored_strings import pack, unpack
 from separatrix.tables.table import Remarks, Table, label_text, missing_mask, nearest, quote
 from separatrix.tables.words import count_words, inverse_frequency, weighed
 
-__all__ = [
-    "TEXT_OPTIONS",
-    "Text",
-    "all_words",
-    "checked_text_options",
-    "documents_of",
-    "from_json",
-    "jsonable",
-    "require_text_options",
-]
-
 # Below this many rows a word that stands in one row only is still kept.
 _TINY_TEXT = 100
 

@@ -18,8 +18,6 @@ import numpy as np
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.pool import ranges, run
 
-__all__ = ["WordTable", "count_words", "inverse_frequency", "weighed"]
-
 # Letters that are looked at together: four bytes each, and the tables of their words.
 _LETTERS = 1 << 18
 _NONE = np.int32(-1)

@@ -19,8 +19,6 @@ from separatrix.exceptions import DataError
 from separatrix.tables.limits import Limit
 from separatrix.tables.table import quote
 
-__all__ = ["Extent", "extents_of"]
-
 # Bytes of a cell as the library keeps it, and as an object of Python.
 _CELL, _OBJECT = 32, 64
 # What the process takes before there is a cell.

@@ -13,8 +13,6 @@ import numpy as np
 from separatrix.tables import source_files as files
 from separatrix.tables.categorical import Categorical
 
-__all__ = ["WRITTEN", "to_json_lines", "to_parquet"]
-
 WRITTEN = (".csv", ".tsv", ".txt", ".parquet", ".jsonl", ".ndjson")
 """Suffixes of what can be written."""
 # Bytes of a finished file that are passed on at a time.

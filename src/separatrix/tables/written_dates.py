@@ -9,8 +9,6 @@ import datetime
 import re
 from collections.abc import Mapping
 
-__all__ = ["DATES", "DATE_ORDERS", "days_since_epoch"]
-
 DATE_ORDERS = ("year-first", "day-first", "month-first")
 """Orders of day, month and year."""
 

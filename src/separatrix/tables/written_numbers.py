@@ -9,21 +9,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = [
-    "CURRENCIES",
-    "FOOTNOTES",
-    "LIMITS",
-    "MAGNITUDES",
-    "MINUS",
-    "NUMBER",
-    "SAME_CURRENCY",
-    "Written",
-    "patterns_of",
-    "split_magnitude",
-    "taken_apart",
-    "unsigned",
-]
-
 _SIGNS = "$€£¥￥₹₩₽₺₫₪฿₴₦₱¢₿"
 _CODES = (
     "USD EUR GBP CHF JPY CNY RMB INR AUD CAD NZD SEK NOK DKK PLN CZK HUF BRL MXN ZAR KRW RUB TRY "

@@ -62,8 +62,6 @@ from separatrix.solvers.driver import Solution, minimise
 from separatrix.solvers.protocol import Solver
 from separatrix.verification.exact_numbers import quotient
 
-__all__ = ["kernel_of", "verify"]
-
 # In place of a solver: the one that :func:`_solver` has for the problem.
 _BY_PROBLEM: Any = object()
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-__all__ = ["contradiction"]
-
 # Two evaluations of one objective, on the same numbers, agree to far better than this; and what
 # either is charged for its rounding is at most this share of its tolerance.
 _SAME_OBJECTIVE = 1e-9

@@ -68,14 +68,6 @@ from separatrix.verification.exact_numbers import (
     sum_of,
 )
 
-__all__ = [
-    "NotOffered",
-    "ProvedBounds",
-    "Statement",
-    "design_of",
-    "enclose",
-]
-
 # Bits of the balls to begin with, and where to give up.
 _FEWEST_BITS = 64
 _MOST_BITS = 8192

@@ -23,24 +23,6 @@ from separatrix.data.design import Design
 from separatrix.exceptions import imported
 from separatrix.geometry.exact.deadline import Deadline
 
-__all__ = [
-    "BLOCK",
-    "Exact",
-    "ExactRows",
-    "Number",
-    "Pulse",
-    "ball",
-    "ends",
-    "objects",
-    "precision",
-    "quotient",
-    "require_balls",
-    "rows_of",
-    "same",
-    "sum_of",
-    "watch_exact",
-]
-
 Item = TypeVar("Item")
 
 # Entries that are made integers at a time.

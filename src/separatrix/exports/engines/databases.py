@@ -23,8 +23,6 @@ from separatrix.exports.dialects import DIALECTS, Dialect
 from separatrix.exports.sql import literal, statements
 from separatrix.expressions.features import Cell, Program
 
-__all__ = ["ENGINES", "DuckDB", "PostgreSQL", "SQLite"]
-
 _NOTHING = "\\N"
 # The user and the group that own nothing.
 _NOBODY = 65534, 65534

@@ -13,8 +13,6 @@ from separatrix.exports.artefacts import Answers
 from separatrix.exports.proof import worst_share
 from separatrix.expressions.features import Program
 
-__all__ = ["OnnxRuntime"]
-
 
 class OnnxRuntime:
     """ONNX Runtime, where it is installed."""

@@ -21,8 +21,6 @@ from separatrix.exports.c import fields_of, pointers
 from separatrix.exports.printing import filled
 from separatrix.expressions.features import Program
 
-__all__ = ["ENGINES", "Compiler", "Node", "Python"]
-
 Rows = Mapping[str, Sequence[object]]
 
 

@@ -12,8 +12,6 @@ from separatrix.tables.table import Remarks, quote
 if TYPE_CHECKING:
     from separatrix.tables import Encoder
 
-__all__ = ["alerts_as_findings", "gravity", "not_alerted", "ranked_alerts"]
-
 # Why a column is no feature, of one and of several, by the sort of the encoder's alert.
 _LEFT_OUT = {
     "of one value, left out": ("is constant", "are constant"),

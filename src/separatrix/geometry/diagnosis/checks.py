@@ -17,8 +17,6 @@ from separatrix.geometry.diagnosis.findings import Finding, finding
 from separatrix.geometry.points import LabelledPoints
 from separatrix.messages import counted, join, percent, plural, quoted
 
-__all__ = ["CHECKS", "WITHOUT_CLASSES", "Examined", "Skipped"]
-
 _SHOWN = 5  # of a list in a sentence
 _LISTED = 20  # of a list in ``where``
 

@@ -17,8 +17,6 @@ from separatrix.data.columns import Columns
 from separatrix.data.design import Design
 from separatrix.messages import Record, Wording
 
-__all__ = ["Dependence", "Relation", "dependence", "equation"]
-
 
 @dataclass(frozen=True)
 class Tuning:

@@ -10,8 +10,6 @@ from separatrix.messages import Message, Setting, counted, join, percent, quoted
 from separatrix.tables.profiles.profiling import PAIRS
 from separatrix.tables.profiles.records import Drift, TableProfile
 
-__all__ = ["profile_findings"]
-
 _SHOWN, _LISTED = 5, 20
 _MOSTLY_MISSING = 0.5
 # How strongly the target depends on whether a cell is missing, or on a column, to be suspicious.

@@ -9,8 +9,6 @@ from typing import Any
 
 from separatrix.messages import Message, counted, percent, sentences
 
-__all__ = ["SEVERITIES", "TARGET_LEAK", "Finding", "counts_by_severity", "finding"]
-
 SEVERITIES: tuple[str, ...] = ("problem", "warning", "note")
 """From the gravest: what makes a result useless or misleading, what will hurt, what to know."""
 

@@ -15,8 +15,6 @@ from separatrix.tables.date_parts import with_date_parts, without_parts_of
 from separatrix.tables.placeholders import missing_cells, of_column, read_as_missing, sentence
 from separatrix.tables.table import masked, present
 
-__all__ = ["PreparedTable", "prepared_table", "short_alerts", "table_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class PreparedTable:

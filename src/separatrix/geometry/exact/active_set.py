@@ -32,8 +32,6 @@ from separatrix.geometry.exact.rational import (
 )
 from separatrix.geometry.points import Cloud
 
-__all__ = ["Stationary", "Unbounded", "exact_minimum"]
-
 # How many rows that are not yet satisfied are taken into account at a time.
 _BATCH = 64
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import time
 
-__all__ = ["NO_DEADLINE", "Deadline", "OutOfTime"]
-
 
 class OutOfTime(Exception):
     """The time limit has come."""

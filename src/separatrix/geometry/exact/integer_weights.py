@@ -10,8 +10,6 @@ import numpy as np
 
 from separatrix.geometry.exact.rational import whole_numbers
 
-__all__ = ["BITS", "MASK", "IntegerWeights", "integer_weights", "join", "split", "whole_weights"]
-
 # A number is high * 2**BITS + low with 0 <= low < 2**BITS: sums of four million low parts, and
 # all sums of the high ones, stay within 64 bits.
 BITS = 40

@@ -26,8 +26,6 @@ from separatrix._compiled.row_access import row_entry, row_length
 from separatrix.data.design import Design
 from separatrix.geometry.exact.rational import common_denominator
 
-__all__ = ["Terms", "combination", "product_signs"]
-
 # Digits of 32 bits, held in 64 so that carries can wait until the end of a row.
 _DIGIT = 32
 # The lowest bit of a float64 is worth 2**-1074.

@@ -18,20 +18,6 @@ import numpy as np
 from separatrix._compiled.compilation import njit
 from separatrix.geometry.exact.deadline import NO_DEADLINE
 
-__all__ = [
-    "common_denominator",
-    "dependency",
-    "dot",
-    "echelon",
-    "independent",
-    "root_down",
-    "root_up",
-    "round_down",
-    "round_up",
-    "solve",
-    "whole_numbers",
-]
-
 # Primes below 2**31, so that products of two residues fit into 64 bits; not 2**31 - 1 or another
 # number that data are likely to be multiples of.
 _PRIMES = (2147480039, 2147471891, 2147463167)

@@ -33,8 +33,6 @@ from separatrix.geometry.exact.rational import (
 )
 from separatrix.geometry.points import Cloud
 
-__all__ = ["Arrangement", "fewest"]
-
 _U = 2.0**-53
 # More than all that underflow can take from a few products and sums.
 _TINY = 1e-300

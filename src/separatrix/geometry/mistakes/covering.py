@@ -30,8 +30,6 @@ from separatrix.geometry.points import Cloud
 from separatrix.geometry.separation.linear_programs import WorkingSet, suggest_strict
 from separatrix.geometry.separation.witness import exact_multipliers
 
-__all__ = ["Covering"]
-
 # Numbers of this many entries are worth a dense copy for the linear programs.
 _DENSE = 20_000_000
 # HiGHS, whose tolerances are near 1e-6, distinguishes the costs of covers up to this.

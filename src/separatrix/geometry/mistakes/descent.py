@@ -12,8 +12,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["descend"]
-
 
 def descend(
     product: Callable[[np.ndarray], np.ndarray],

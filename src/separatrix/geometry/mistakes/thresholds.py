@@ -22,8 +22,6 @@ from separatrix._compiled.compilation import njit
 from separatrix.data.design import Design
 from separatrix.geometry.exact.integer_weights import BITS, MASK, IntegerWeights, join, split
 
-__all__ = ["Threshold", "best_threshold"]
-
 # Entries of a sparse matrix that are rearranged by column at one time: an eighth of them, or
 # this many.
 _ENTRIES = 1 << 20

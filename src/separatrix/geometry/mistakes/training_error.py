@@ -44,8 +44,6 @@ from separatrix.geometry.separation.witness import (
 )
 from separatrix.messages import counted
 
-__all__ = ["Mistakes", "TrainingError", "min_training_error", "training_error", "zero_one_loss"]
-
 # Seconds that trying every hyperplane may take where no time limit was given.
 _PATIENCE = 3600.0
 # Trying every hyperplane is not put off where it takes less than this.

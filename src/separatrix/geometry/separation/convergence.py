@@ -20,8 +20,6 @@ from separatrix.geometry.separation.perceptron_bound import (
 )
 from separatrix.solvers.perceptron import ORDERS
 
-__all__ = ["Convergence", "OrderRuns", "convergence", "order_runs"]
-
 # Orders in which chance has no part.
 _DETERMINED = ("cyclic", "restart", "margin")
 

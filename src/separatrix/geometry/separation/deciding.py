@@ -15,8 +15,6 @@ from separatrix.geometry.separation.separability import Separability, Separabili
 from separatrix.geometry.separation.witness import Sides
 from separatrix.scale.blocks import BlockedData
 
-__all__ = ["separability"]
-
 
 def separability(
     X: Any,

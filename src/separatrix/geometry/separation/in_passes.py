@@ -38,8 +38,6 @@ from separatrix.scale.blocks import BlockedData, Rows
 from separatrix.scale.engines import Engine
 from separatrix.scale.passes import Passes
 
-__all__ = ["Tuning", "places_of", "separability_in_passes"]
-
 
 @dataclass(frozen=True)
 class Tuning:

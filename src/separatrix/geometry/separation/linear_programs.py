@@ -17,8 +17,6 @@ import scipy.sparse as sp
 from separatrix.geometry.exact.deadline import NO_DEADLINE, Deadline
 from separatrix.geometry.points import Cloud
 
-__all__ = ["Suggestion", "WorkingSet", "suggest_boundary", "suggest_strict"]
-
 # HiGHS takes a constraint for satisfied within 1e-7; rows are scaled to a size of one.
 _TOLERANCE = 1e-7
 # From so many columns on.

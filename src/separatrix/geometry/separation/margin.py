@@ -17,8 +17,6 @@ from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.points import Cloud
 from separatrix.solvers.hard_margin import maximum_margin
 
-__all__ = ["MarginBounds", "feasible_multipliers", "margin_bounds", "suggest_margin"]
-
 Suggested = tuple[np.ndarray | None, np.ndarray]
 
 # Bounds from floats that are further apart than this are worth an exact solution ...

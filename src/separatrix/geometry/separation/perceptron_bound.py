@@ -25,8 +25,6 @@ from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.perceptron import ORDERS, MistakeDriven, starting_points
 
-__all__ = ["PerceptronBound", "perceptron_bound", "posed", "run_of"]
-
 
 @dataclass(frozen=True)
 class PerceptronBound:

@@ -65,8 +65,6 @@ from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.perceptron import MistakeDriven
 
-__all__ = ["Separability", "SeparabilityTable", "decide"]
-
 STATUSES = ("separable", "quasi_separable", "not_separable", "undecided")
 
 

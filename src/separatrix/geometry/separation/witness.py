@@ -23,8 +23,6 @@ from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.points import Cloud, LabelledPoints, labelled_points
 from separatrix.messages import Column, Joined, Message, Row
 
-__all__ = ["HyperplaneWitness", "MultiplierWitness", "Proof", "Sides"]
-
 
 @dataclass(frozen=True)
 class Proof:

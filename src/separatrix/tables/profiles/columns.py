@@ -16,8 +16,6 @@ from separatrix.tables.profiles.records import Bin, ColumnProfile
 from separatrix.tables.profiles.values import value_text
 from separatrix.tables.table import Table, missing_mask, number_text, quote
 
-__all__ = ["MOST_CLASSES", "Column", "Target", "column_profile", "prepared"]
-
 # Levels that have a bar of their own, and bars of numbers.
 LEVELS, BINS = 8, 20
 # So many different numbers at most have a bar each.

@@ -7,8 +7,6 @@ from typing import Any
 
 from separatrix.tables.reader import Layout, open_files
 
-__all__ = ["rows_of"]
-
 
 def rows_of(source: Any, sql: str | None = None) -> int | None:
     """The rows of a file, or of the answer of a query; None where they are not counted.

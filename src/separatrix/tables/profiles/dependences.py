@@ -20,8 +20,6 @@ from separatrix._compiled.rounding import EPS
 from separatrix.tables.profiles.columns import Column
 from separatrix.tables.profiles.records import Dependence
 
-__all__ = ["Strengths", "pairs_of", "strengths"]
-
 # Further levels of a category count as one.
 _LEVELS = 50
 # Rows of one-hot columns, and cells, that are put together at a time.

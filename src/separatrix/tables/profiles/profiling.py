@@ -23,8 +23,6 @@ from separatrix.tables.roles import repeated_rows
 from separatrix.tables.row_times import likely_time
 from separatrix.tables.table import Table, quote
 
-__all__ = ["PAIRS", "profile_of", "tuned"]
-
 
 @dataclass(frozen=True)
 class Tuning:

@@ -6,16 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-__all__ = [
-    "Bin",
-    "ColumnProfile",
-    "Dependence",
-    "Drift",
-    "Duplicates",
-    "MissingTogether",
-    "TableProfile",
-]
-
 
 @dataclass(frozen=True)
 class Bin:

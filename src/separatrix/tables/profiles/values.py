@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["value_text"]
-
 
 def value_text(kind: str, value: float) -> str:
     """A number of a column in a few digits, or a date, or a truth value.

@@ -14,8 +14,6 @@ from separatrix.cli.output import Output, print_message
 from separatrix.messages import quoted
 from separatrix.persistence.model_file import StoredModel
 
-__all__ = ["draw_fit"]
-
 
 def draw_fit(out: Output, rows: SplitRows, stored: StoredModel, path: str) -> str | None:
     """Draw a model that was just fitted and saved; the file, or None where it was not written."""

@@ -30,8 +30,6 @@ from separatrix.messages import Message, Setting
 from separatrix.tables.row_times import likely_time
 from separatrix.tables.table import quote
 
-__all__ = ["other_scores"]
-
 _TOL = 1e-4
 # The scores from which on columns are searched that give the target away alone, and together with
 # others: the one good predictor of a table is none of the latter.

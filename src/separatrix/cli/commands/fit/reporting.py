@@ -22,8 +22,6 @@ from separatrix.cli.wording import TERMINAL, describe_certificate
 from separatrix.persistence.model_file import save_model
 from separatrix.tables import Encoder
 
-__all__ = ["decide", "report_measures", "report_model", "save_fit"]
-
 
 def report_model(out: Output, model: Any, encoder: Encoder) -> dict[str, Any]:
     """Print what was fitted and how well it is proved, and give its details."""

@@ -13,8 +13,6 @@ from separatrix.data.design import dense
 from separatrix.geometry import Hyperplane
 from separatrix.messages import quoted
 
-__all__ = ["plane_record", "report_plane", "report_steps", "steps_record"]
-
 # Features whose weights are printed; more have the table of the largest ones.
 _FEW = 8
 # Steps in a table, and in a document.
