@@ -90,7 +90,9 @@ def test_digits(data) -> None:
         assert digits > 7.5
         assert digits > max(v for k, v in others.items() if k != "statsmodels, qr")
     else:
-        assert digits >= max(others.values())
+        # Beyond thirteen, others are nearer than the exact answer by chance: by how the data were
+        # rounded, and on which processor.
+        assert digits >= min(max(others.values()), 13.0)
 
 
 @each

@@ -83,7 +83,8 @@ def test_nist_to_at_least_as_many_digits_as_the_best_of_the_others(name) -> None
     digits = {peer: correct_digits(found, data.coefficients) for peer, found in others.items()}
     model = PolynomialRegression(degree).fit(x[:, None], y)
     own = correct_digits([model.intercept_, *model.coef_], data.coefficients)
-    assert own >= max(digits.values()), digits
+    # Beyond thirteen, the rounding of the data decides, and on which processor.
+    assert own >= min(max(digits.values()), 13.0), digits
     # The published numbers are decimals, which float64 rounds. For the rounded ones this is the
     # exact answer, to the last digit of each coefficient or the one before.
     exact = np.array([float(v) for v in exact_fit(x, y, degree)])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import unicodedata
 
 import matplotlib as mpl
@@ -105,22 +103,6 @@ def test_every_name_is_there_and_documented(name) -> None:
 def test_an_unknown_name() -> None:
     with pytest.raises(AttributeError, match=r"module 'separatrix\.plots' has no attribute 'Pie'"):
         plots.Pie  # noqa: B018
-
-
-def test_without_matplotlib_the_line_to_type_is_told() -> None:
-    code = (
-        f"import sys; sys.path[:0] = {sys.path!r}\n"
-        "import importlib.util as u\n"
-        "find = u.find_spec\n"
-        "u.find_spec = lambda name, *a: None if name == 'matplotlib' else find(name, *a)\n"
-        "import separatrix.plots as plots\n"
-        "try:\n"
-        "    plots.MarginDisplay\n"
-        "except ModuleNotFoundError as error:\n"
-        "    print(error)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip().endswith('pip install "separatrix[plots]"'), done.stderr
 
 
 @pytest.mark.parametrize("name", ["light", "dark"])
