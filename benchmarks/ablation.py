@@ -475,6 +475,12 @@ ABLATIONS: tuple[Ablation, ...] = (
         _constant(QuasiNewton(quasi_newton.Tuning(dear=math.inf))),
     ),
     *_solvers(
+        "Newton's steps where a Hessian is cheap",
+        _rows(_adult, "adult", ("squared hinge", 1.0), ("squared hinge", 100.0)),
+        _constant(QuasiNewton()),
+        _constant(QuasiNewton(quasi_newton.Tuning(closer=math.inf, far=math.inf))),
+    ),
+    *_solvers(
         "blocks of the Hessian",
         _rows(lambda: _workload("images"), "images", ("multinomial", 1.0)),
         _constant(Newton(dense=False)),

@@ -15,11 +15,7 @@ reached.
 
 Where the steps stop paying, the Hessian is formed anew at the point reached, on four times the
 rows; on all of them the method is Newton's.  Where that costs no more than a pass or two, and the
-steps close the gap slowly, it becomes Newton's at once.  A whole step of Newton's gives a dual
-point as well: the slopes at the old point, moved along their tangents to the new scores.  By
-Newton's equation the weights that belong to it are the new ones, so that all of its gap is what the
-tangents miss, of second order in the step; the slopes at the new point would be as far from optimal
-as the gradient is long.
+steps close the gap slowly, it becomes Newton's at once.
 
 Without a penalty the gap is not known from the gradient's length, but from what the matrix at hand
 promises a step to gain, and the bound needs the Hessian of all rows.  That is formed once, where
@@ -59,7 +55,7 @@ from separatrix.solvers.descent import (
     optimum_of_sample,
 )
 from separatrix.solvers.newton import receding
-from separatrix.solvers.protocol import Candidate, require_smooth
+from separatrix.solvers.protocol import require_smooth
 
 __all__ = ["QuasiNewton", "QuasiNewtonState", "Tuning"]
 
@@ -86,10 +82,8 @@ class QuasiNewtonState(Point):
     # How many of the steps since the factor did little; and how many steps there were.
     slow: int = 0
     steps: int = 0
-    # Whether steps are Newton's, and the dual point of the last one with its gap.
+    # Whether steps are Newton's.
     exact: bool = False
-    tangents: np.ndarray | None = None
-    slack: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -531,26 +525,14 @@ class QuasiNewton(Descent):
             return replace(new, factor=factor, pairs=pairs)
         # Expected decreases that do not halve, or a step cut short: the Hessian at hand is wrong.
         slow = state.slow + int(-slope > state.decrement or t < 0.1)
-        new = replace(
-            new, pairs=pairs, slow=slow, steps=state.steps + 1, tangents=None, slack=np.inf
-        )
+        new = replace(new, pairs=pairs, slow=slow, steps=state.steps + 1)
         if not problem.penalty.coercive:
             return self._looked_ahead(problem, new)
+        if state.exact or not self._is_cheap(problem):
+            return new
         near = t == 1.0 and -slope <= self.tuning.near * abs(new.value)
-        return self._towards_exact(problem, state, new, near)
-
-    def _towards_exact(
-        self, problem: Objective, state: QuasiNewtonState, new: QuasiNewtonState, near: bool
-    ) -> QuasiNewtonState:
-        """Under a penalty: the new state with its dual point, or whether to take Newton's steps."""
-        if state.exact and near:
-            scores = new.scores
-            tangents, slack = _along_tangents(problem, state.scores, scores)
-            return replace(new, tangents=tangents, slack=slack)
-        if not state.exact and self._is_cheap(problem):
-            share = self.tuning.closer if near else self.tuning.far
-            return replace(new, exact=not self.gap(problem, new) < share * self.gap(problem, state))
-        return new
+        share = self.tuning.closer if near else self.tuning.far
+        return replace(new, exact=not self.gap(problem, new) < share * self.gap(problem, state))
 
     def _looked_ahead(self, problem: Objective, state: QuasiNewtonState) -> QuasiNewtonState:
         """Without a penalty: the state with the Hessian of all rows, where it is time for that.
@@ -573,11 +555,6 @@ class QuasiNewton(Descent):
         cost = problem.design.gram_cost + problem.shape[0] ** 3 / self.tuning.blocks
         return cost <= self.tuning.cheap * problem.design.n_stored
 
-    def candidate(self, problem: Objective, state: QuasiNewtonState) -> Candidate:
-        if state.slack < self.gap(problem, state):
-            return Candidate(state.theta, state.tangents, state.scores)
-        return super().candidate(problem, state)
-
     def gap(self, problem: Objective, state: QuasiNewtonState) -> float:
         """Return the gap with the slopes as dual point.
 
@@ -590,16 +567,6 @@ class QuasiNewton(Descent):
         return -0.5 * inner(state.gradient, self._direction(state))
 
     def should_check(self, problem: Objective, state: QuasiNewtonState, tol: float) -> bool:
-        target = tol * abs(state.value)
         if not problem.penalty.coercive:
-            return state.exact and self.gap(problem, state) <= target
-        return super().should_check(problem, state, tol) or state.slack <= 0.9 * target
-
-
-def _along_tangents(
-    problem: Objective, before: np.ndarray, scores: np.ndarray
-) -> tuple[np.ndarray, float]:
-    """The slopes at the scores ``before``, moved along their tangents; and the gap to the loss."""
-    moved = problem.curvature_apply(problem.curvature(before), scores - before)
-    residual = problem.clipped(problem.residual(before) + moved)
-    return residual, problem.fenchel_young(scores, residual)
+            return state.exact and self.gap(problem, state) <= tol * abs(state.value)
+        return super().should_check(problem, state, tol)
