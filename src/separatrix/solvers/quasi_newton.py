@@ -48,6 +48,7 @@ from separatrix.solvers import forecast
 from separatrix.solvers.descent import (
     Descent,
     Point,
+    bfgs_update,
     column_scale,
     descent_direction,
     line_step,
@@ -110,14 +111,6 @@ class _Kept:
 
 def _penalty(problem: Objective) -> np.ndarray:
     return np.broadcast_to(problem._penalty_curvature(), problem.shape).ravel()
-
-
-def _update(hessian: np.ndarray, s: np.ndarray, y: np.ndarray) -> None:
-    """Make ``hessian s = y`` (Broyden, Fletcher, Goldfarb and Shanno, 1970)."""
-    moved, product = hessian @ s, inner(s, y)
-    if product > 1e-12 * norm(s) * norm(y) and inner(s, moved) > 0.0:
-        hessian += np.outer(y / product, y)
-        hessian -= np.outer(moved / inner(s, moved), moved)
 
 
 @dataclass(frozen=True)
@@ -306,9 +299,9 @@ class QuasiNewton(Descent):
         gradient = (state.gradient.ravel() - penalty * theta) / C
         before = self._kept
         if before is not None:
-            _update(hessian, theta - before.theta, gradient - before.gradient)
+            bfgs_update(hessian, theta - before.theta, gradient - before.gradient)
         for s, y, _ in state.pairs:
-            _update(hessian, s.ravel(), (y.ravel() - penalty * s.ravel()) / C)
+            bfgs_update(hessian, s.ravel(), (y.ravel() - penalty * s.ravel()) / C)
         loss = float(state.evaluation.loss) / C
         return _Kept(theta, loss, gradient, hessian, curvature, state.rows)
 
