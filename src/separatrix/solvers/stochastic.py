@@ -77,6 +77,7 @@ __all__ = [
     "Visited",
     "Visits",
     "finalize",
+    "moved_to",
     "one_pass",
     "remember",
     "try_rates",
@@ -864,6 +865,8 @@ class StochasticDescent(Solver):
 
     # The answer is the point that the passes end with: points on the way are not checked for it.
     checks_end_alone = True
+    # The status of a single pass that is not enough.
+    unfinished = "above_tol"
 
     def __init__(
         self,
@@ -937,6 +940,15 @@ class StochasticDescent(Solver):
             state.summed[:] = carried.elapsed * carried.average
             state.kept = carried.average.copy() if carried.elapsed > 0.0 else state.kept
         return state
+
+    def ended(
+        self, problem: Visited, state: StochasticState, carried: ResumeState
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """The answer of a single pass and its scores, where these are known."""
+        if state.broken:
+            state.theta = problem.zero()
+            state.now[_STEPS], state.now[_ELAPSED] = carried.steps, carried.elapsed
+        return state.kept, state.scores if state.clean and not self.average else None
 
     def step(
         self,
@@ -1260,12 +1272,28 @@ def finalize(
     tighten = penalised and run.status != "optimal" and worth and not late
     if theta is solution.theta and not tighten:
         return replace(solution, certificate=replace(run, n_iter=n_iter))
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        scores = problem.linear(theta)
-        residual = None
-        if tighten:
+    residual = scores = None
+    if tighten:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            scores = problem.linear(theta)
             residual = problem.upper * problem.y * state.multipliers
             residual = closer(problem, theta, scores, residual)
+    found = moved_to(problem, solution, theta, n_iter, residual, scores)
+    seconds = run.seconds + time.perf_counter() - start
+    return replace(found, certificate=replace(found.certificate, seconds=seconds))
+
+
+def moved_to(
+    problem: LinearProblem,
+    solution: Solution,
+    theta: np.ndarray,
+    n_iter: int,
+    residual: np.ndarray | None = None,
+    scores: np.ndarray | None = None,
+) -> Solution:
+    """A solution at other weights, with their certificate; the same where they overflow."""
+    run = solution.certificate
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         bound = problem.bound(theta, residual, scores)
         if not np.isfinite(bound.primal):
             return solution
@@ -1277,7 +1305,7 @@ def finalize(
         tol=run.tol,
         status=run.status,
         n_iter=n_iter,
-        seconds=run.seconds + time.perf_counter() - start,
+        seconds=run.seconds,
     )
     if certificate.relative_gap <= run.tol:
         certificate = replace(certificate, status="optimal")
@@ -1289,8 +1317,8 @@ def finalize(
 
 
 def one_pass(
-    problem: Visited,
-    solver: StochasticDescent,
+    problem: LinearProblem,
+    solver: Any,
     *,
     carried: ResumeState,
     tol: float,
@@ -1299,10 +1327,13 @@ def one_pass(
 ) -> Solution:
     """A single pass over the rows, from ``problem.zero()``, that goes on from earlier ones.
 
+    What it ends with counts, not the best that it saw: other rows than these may have had a say.
+
     Parameters
     ----------
-    problem : StochasticObjective
-    solver : StochasticDescent
+    problem : LinearProblem
+    solver : Solver
+        A method that goes from row to row, whose passes are ``resumed`` and ``ended``.
     carried : ResumeState
         What the calls before have left.
     tol : float
@@ -1320,33 +1351,28 @@ def one_pass(
     """
     start = time.perf_counter()
     solver.requires(problem)
-    before = problem.zero()
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         state = solver.resumed(problem, carried, generator_of(seed))
         state = solver.step(problem, state, lambda: None)
-        if state.broken:
-            state.theta = before
-            state.now[_STEPS] = carried.steps
-            state.now[_ELAPSED] = carried.elapsed
+        theta, scores = solver.ended(problem, state, carried)
         # Multipliers from one pass over rows that are partly strange to the weights are worth
         # little: the slopes at the end are better.
-        scores = state.scores if state.clean and not solver.average else None
-        bound = problem.bound(state.kept, None, scores)
+        bound = problem.bound(theta, None, scores)
         if np.isfinite(bound.primal):
-            bound = problem.certify(state.kept, bound, tol, bound)
+            bound = problem.certify(theta, bound, tol, bound)
     certificate = Certificate.of(
         primal=bound.primal,
         dual=bound.dual,
         gap=bound.gap,
         tol=tol,
-        status="non_finite" if state.broken else "above_tol",
+        status="non_finite" if state.broken else solver.unfinished,
         n_iter=1,
         seconds=time.perf_counter() - start,
     )
     if certificate.relative_gap <= tol and not state.broken:
         certificate = replace(certificate, status="optimal")
     trace = Trace(part) if solver.record else None
-    return Solution(state.kept, bound.residual, certificate, trace, state)
+    return Solution(theta, bound.residual, certificate, trace, state)
 
 
 def natural_rate(problem: Visited, some: np.ndarray) -> float:
