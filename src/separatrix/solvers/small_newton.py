@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.compilation import FASTMATH, njit, scalar, specialise
+from separatrix._compiled.linear_algebra import solve_lower
 from separatrix._compiled.row_access import read_only
 from separatrix.data.design import Design
 from separatrix.losses.hinge import _hinge_slack as slack_at
@@ -57,39 +58,12 @@ def _no_slack(a, z, upper, parameter):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def solve(h, gradient, out):
-    """Newton's direction from the lower half of a Hessian, which is overwritten; and its slope.
-
-    Cholesky's factor of the Hessian with its diagonal scaled to one.  What rounding leaves of a
-    pivot that depends on those before it is not divided by.
-    """
+    """Newton's direction from the lower half of a Hessian, which is overwritten; and its slope."""
     p = gradient.shape[0]
-    scale = np.empty(p)
     for j in range(p):
-        scale[j] = 1.0 / np.sqrt(h[j, j]) if h[j, j] > 0.0 else 1.0
-    least, good = 1e-14 * p, True
+        out[j] = -gradient[j]
+    good, slope = solve_lower(h, out) > -1e-10, 0.0
     for j in range(p):
-        for k in range(j + 1):
-            total = h[j, k] * scale[j] * scale[k]
-            for m in range(k):
-                total -= h[j, m] * h[k, m]
-            if j > k:
-                h[j, k] = total / h[k, k]
-            else:
-                good = good and total > -1e-10
-                h[j, j] = np.sqrt(max(total, least))
-    for j in range(p):
-        total = -scale[j] * gradient[j]
-        for k in range(j):
-            total -= h[j, k] * out[k]
-        out[j] = total / h[j, j]
-    for j in range(p - 1, -1, -1):
-        total = out[j]
-        for k in range(j + 1, p):
-            total -= h[k, j] * out[k]
-        out[j] = total / h[j, j]
-    slope = 0.0
-    for j in range(p):
-        out[j] *= scale[j]
         slope += gradient[j] * out[j]
     if not (good and slope < 0.0 and slope > -np.inf):
         slope = 0.0
