@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ import scipy.sparse as sp
 import separatrix
 from benchmarks import report
 from benchmarks.workloads import load_workloads, match
-from separatrix import SVC, LogisticRegression, select_solver
+from separatrix import SVC, LogisticRegression, Perceptron, select_solver
 from separatrix._compiled import narrow_products, outer_products
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredHinge, SquaredResidual
@@ -274,6 +274,13 @@ class _Apart(SVC):
     _batched = _Never
 
 
+class _PassByPass(Perceptron):
+    def _solver(self, *arguments: Any) -> Any:
+        solver = super()._solver(*arguments)
+        solver.at_once = False
+        return solver
+
+
 def _reviews() -> Any:
     return _workload("reviews")
 
@@ -288,6 +295,16 @@ def _embeddings() -> Any:
 
 def _digits() -> Any:
     return _workload("digits")
+
+
+@cache
+def _separable(n: int, d: int, margin: float) -> tuple[np.ndarray, np.ndarray]:
+    """Normal rows, but for those that are too near to a plane."""
+    rng = np.random.default_rng(0)
+    X, w = rng.normal(size=(n, d)), rng.normal(size=d)
+    score = X @ w / np.linalg.norm(w)
+    far = np.abs(score) > margin
+    return X[far], np.sign(score[far])
 
 
 def _small(name: str) -> Callable[[], Any]:
@@ -435,6 +452,13 @@ ABLATIONS: tuple[Ablation, ...] = (
         _estimators("batched decomposition", f"{name} SVC", data, SVC, _Apart)
         for name, data in {"iris": _small("iris"), "digits": _digits}.items()
     ),
+    *(
+        _estimators(
+            "several passes in one call", f"{n:,} x {d} Perceptron",
+            partial(_separable, n, d, margin), Perceptron, _PassByPass,
+        )
+        for n, d, margin in ((200, 5, 0.2), (3000, 20, 0.05))
+    ),
     *_solvers("compiled steps", _SMALL, _compiled, _not_compiled),
     *_solvers(
         "extrapolation of dual descent",
@@ -473,6 +497,12 @@ ABLATIONS: tuple[Ablation, ...] = (
         _rows(_wide, "4,000 x 2,000", ("log", 0.001), ("log", 0.1)),
         _constant(QuasiNewton()),
         _constant(QuasiNewton(quasi_newton.Tuning(dear=math.inf))),
+    ),
+    *_solvers(
+        "Newton's steps where a Hessian is cheap",
+        _rows(_adult, "adult", ("squared hinge", 1.0), ("squared hinge", 100.0)),
+        _constant(QuasiNewton()),
+        _constant(QuasiNewton(quasi_newton.Tuning(closer=math.inf, far=math.inf))),
     ),
     *_solvers(
         "blocks of the Hessian",

@@ -22,9 +22,9 @@ from separatrix.solvers.perceptron import (
     MistakeDriven,
     Tuning,
     finalize,
-    one_pass,
     starting_points,
 )
+from separatrix.solvers.stochastic import ResumeState, one_pass
 
 FORMS = {
     "dense": np.asarray,
@@ -584,8 +584,7 @@ def test_chunks_make_a_pass(keep: str, sizes: list[int]) -> None:
         solution = one_pass(
             problem(X[rows], y[rows], start=theta),
             MistakeDriven(keep=keep),
-            average=average,
-            visits=visits,
+            carried=ResumeState(0, visits, average),
             tol=1e-6,
         )
         theta, average, visits = solution.state.theta, solution.theta, solution.state.elapsed
@@ -604,7 +603,8 @@ def test_chunks_make_a_pass(keep: str, sizes: list[int]) -> None:
 def test_a_pass_that_overflows_goes_back() -> None:
     start = np.array([1.0, 1.0])
     mistake = problem([[1e308], [-1e308]], [1.0, 1.0], rate=1e300, start=start)
-    solution = one_pass(mistake, MistakeDriven(keep="last"), average=start, visits=3.0, tol=1e-6)
+    carried = ResumeState(0, 3.0, start)
+    solution = one_pass(mistake, MistakeDriven(keep="last"), carried=carried, tol=1e-6)
     assert solution.theta.tolist() == [1.0, 1.0]
     assert solution.certificate.status == "non_finite"
 

@@ -280,22 +280,20 @@ def test_a_line_is_that_of_the_loss_and_its_slopes(loss, weights, t: float) -> N
 
 @pytest.mark.parametrize("loss", [LogLoss(), SquaredHinge()], ids=repr)
 @pytest.mark.parametrize("intercept", [True, False])
-def test_tangents_prove_what_slopes_do_not_yet(loss, intercept: bool) -> None:
+def test_steps_become_newtons_where_a_hessian_is_cheap(loss, intercept: bool) -> None:
     # Columns of which some hardly move the scores: along these the gradient is long for long.
     X, y = data()
     X *= (1.0 + np.arange(D)) ** -2.0
     objective = MarginObjective(as_design(X), y, loss, C=100.0, fit_intercept=intercept)
     optimum = minimise(objective, Newton(), tol=1e-12).certificate.primal
     solution = minimise(objective, QuasiNewton(), tol=1e-6, seed=0)
-    certificate, state = solution.certificate, solution.state
-    assert certificate.ok and state.tangents is not None, str(certificate)
+    certificate = solution.certificate
+    assert certificate.ok and solution.state.exact, str(certificate)
     assert certificate.dual <= optimum * (1.0 + 1e-12)
-    # Their weights are those of the step, so that what they miss of the loss is the whole gap.
-    found = objective.bound(state.theta, state.tangents)
-    assert found.gap <= state.slack + 1e-7 * optimum
-    never_newton = QuasiNewton(Tuning(closer=np.inf))
-    plain = minimise(objective, never_newton, tol=1e-6, seed=0).certificate
-    assert plain.ok and certificate.n_iter <= plain.n_iter
+    never_newton = QuasiNewton(Tuning(closer=np.inf, far=np.inf))
+    plain = minimise(objective, never_newton, tol=1e-6, seed=0)
+    assert plain.certificate.ok and not plain.state.exact
+    assert certificate.n_iter <= plain.certificate.n_iter
 
 
 @pytest.mark.parametrize("loss", SMOOTH, ids=repr)

@@ -35,6 +35,7 @@ from separatrix.solvers.stochastic import (
     StochasticObjective,
     Tuning,
     Visits,
+    _shuffle,
     finalize,
     one_pass,
     try_rates,
@@ -271,26 +272,21 @@ def test_a_row_of_weight_k_is_visited_k_times() -> None:
     assert Visits.of(2, np.array([0.25, 1.0]), relative=True).shares.tolist() == [0.25, 1.0]
 
 
-def test_every_order_of_many_visits_is_as_likely_as_any() -> None:
-    # Many visits are dealt into piles first; here few are, into piles of about two.
-    X, y = data(n=4)
-    objective = problem(X, y, Hinge())
-    solver = StochasticDescent(Constant(0.1), tuning=Tuning(many_visits=1, pile=2))
-    state = solver.init(objective, objective.zero(), np.random.default_rng(0))
+def test_every_order_of_visits_is_as_likely_as_any() -> None:
     times = 2400
     counts: Counter = Counter()
-    for _ in range(times):
-        state.visits = np.arange(4, dtype=np.int32)
-        solver._shuffle(state)
-        counts[tuple(state.visits.tolist())] += 1
+    for seed in np.random.default_rng(0).integers(2**64, size=times, dtype=np.uint64):
+        visits = np.arange(4, dtype=np.int32)
+        _shuffle(visits, np.empty(0), seed)
+        counts[tuple(visits.tolist())] += 1
     assert set(counts) == set(itertools.permutations(range(4)))
     expected = times / 24
     # Of 23 degrees of freedom: by chance beyond 60 once in 30,000.
     assert sum((count - expected) ** 2 for count in counts.values()) / expected < 60.0
 
 
-def test_shares_stay_with_their_visits_where_there_are_many() -> None:
-    solver = StochasticDescent(Constant(0.1), tuning=Tuning(many_visits=100, pile=16))
+def test_shares_stay_with_their_visits() -> None:
+    solver = StochasticDescent(Constant(0.1))
     X, y = data(n=40)
     weights = np.random.default_rng(2).uniform(0.0, 20.0, size=40)
     objective = problem(X, y, Hinge(), weights=weights)

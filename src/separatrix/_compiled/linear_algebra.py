@@ -191,6 +191,44 @@ def solve_positive(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def solve_lower(h: np.ndarray, x: np.ndarray) -> float:
+    """Solve a small system from the lower half of its matrix, ``x`` being the right-hand side.
+
+    Cholesky's factor of the matrix with its diagonal scaled to one overwrites it.  Returns the
+    least square of a pivot; what rounding leaves of one that depends on those before it is not
+    divided by.
+    """
+    p = x.shape[0]
+    scale = np.empty(p)
+    for j in range(p):
+        scale[j] = 1.0 / np.sqrt(h[j, j]) if h[j, j] > 0.0 else 1.0
+    smallest, least = 1.0, 1e-14 * p
+    for j in range(p):
+        for k in range(j + 1):
+            total = h[j, k] * scale[j] * scale[k]
+            for m in range(k):
+                total -= h[j, m] * h[k, m]
+            if j > k:
+                h[j, k] = total / h[k, k]
+            else:
+                smallest = total if not total >= smallest else smallest
+                h[j, j] = np.sqrt(max(total, least))
+    for j in range(p):
+        total = scale[j] * x[j]
+        for k in range(j):
+            total -= h[j, k] * x[k]
+        x[j] = total / h[j, j]
+    for j in range(p - 1, -1, -1):
+        total = x[j]
+        for k in range(j + 1, p):
+            total -= h[k, j] * x[k]
+        x[j] = total / h[j, j]
+    for j in range(p):
+        x[j] *= scale[j]
+    return smallest
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def solve_columns(
     upper: np.ndarray,
     scale: np.ndarray,

@@ -47,10 +47,10 @@ from separatrix.solvers.perceptron import (
     ORDERS,
     MistakeDriven,
     finalize,
-    one_pass,
     starting_points,
 )
 from separatrix.solvers.schedules import Constant
+from separatrix.solvers.stochastic import ResumeState, one_pass
 
 
 def _is_count(value: Any) -> bool:
@@ -458,8 +458,9 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
             solution = one_pass(
                 problem,
                 self._solver(problem, "last"),
-                average=problem.join(average[0][k], average[1][k]),
-                visits=float(visits[k]),
+                carried=ResumeState(
+                    0, float(visits[k]), problem.join(average[0][k], average[1][k])
+                ),
                 tol=self._limits()["tol"],
                 part=part,
                 # Another shuffle for every pass.

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -254,18 +255,14 @@ class AugmentedLagrangian(Solver):
         if not problem.penalty.ridge:
             raise TypeError("The augmented Lagrangian needs an L2 penalty.")
 
-    def init(
-        self,
-        problem: MarginObjective,
-        theta: np.ndarray,
-        rng: np.random.Generator,
-        residual: np.ndarray | None = None,
-    ) -> Any:
+    def suited(self, problem: MarginObjective) -> Solver:
+        """Compiled steps for a small problem."""
         if self.tuning.small and not problem.loss.smooth and small_newton.fits(problem):
-            return small_newton.start(problem, theta, residual, self.tuning.growth)
-        return self._start(problem, theta, rng, residual)
+            start = partial(small_newton.start, growth=self.tuning.growth)
+            return small_newton.SmallNewton(self.name, start)
+        return self
 
-    def _start(
+    def init(
         self,
         problem: MarginObjective,
         theta: np.ndarray,
@@ -295,7 +292,7 @@ class AugmentedLagrangian(Solver):
     ) -> AugmentedLagrangianState:
         """The rows near the kink at the optimum of a sample."""
         part = problem.sample(index)
-        small = self._start(part, theta, rng)
+        small = self.init(part, theta, rng)
         # How far a sample's scores are off; where its optimum varies by as much, it is found.
         off = math.sqrt(len(theta) / len(index))
         for _ in range(self.tuning.patience):
@@ -355,11 +352,9 @@ class AugmentedLagrangian(Solver):
     def step(
         self,
         problem: MarginObjective,
-        state: Any,
+        state: AugmentedLagrangianState,
         check_interrupt: Callable[[], None],
-    ) -> Any:
-        if isinstance(state, small_newton.SmallState):
-            return small_newton.step(state)
+    ) -> AugmentedLagrangianState:
         look = state.look
         newton = self._newton.step(state.envelope, state.newton, check_interrupt)
         state = replace(state, newton=newton, fresh=False, looked=False)
@@ -413,32 +408,24 @@ class AugmentedLagrangian(Solver):
         new = self._chosen(problem, theta, alpha, scores, reach, sharpness, gap)
         return replace(new, stalled=state.stalled, nearest=state.nearest, least=state.least)
 
-    def candidate(self, problem: MarginObjective, state: Any) -> Candidate:
-        if isinstance(state, small_newton.SmallState):
-            return small_newton.candidate(problem, state)
+    def candidate(self, problem: MarginObjective, state: AugmentedLagrangianState) -> Candidate:
         theta, scores = state.newton.theta, state.newton.scores
         if state.look.rows is not None:
             scores = state.look.scores if state.looked else None
         return Candidate(theta, -problem.y * state.multipliers(), scores)
 
-    def earlier(self, problem: MarginObjective, state: Any) -> Candidate | None:
+    def earlier(
+        self, problem: MarginObjective, state: AugmentedLagrangianState
+    ) -> Candidate | None:
         """The point of an envelope before; between two of them the multipliers are no bound."""
-        near = state.nearest
-        if isinstance(near, small_newton.SmallState):
-            return small_newton.candidate(problem, near)
-        return near
+        return state.nearest
 
-    def objective_at(self, state: Any) -> float:
-        return state.value if isinstance(state, small_newton.SmallState) else math.inf
+    def should_check(
+        self, problem: MarginObjective, state: AugmentedLagrangianState, tol: float
+    ) -> bool:
+        return state.looked
 
-    def should_check(self, problem: MarginObjective, state: Any, tol: float) -> bool:
-        if isinstance(state, small_newton.SmallState):
-            return small_newton.should_check(state, tol)
-        return bool(state.looked)
-
-    def stopped(self, problem: MarginObjective, state: Any) -> str | None:
-        if isinstance(state, small_newton.SmallState):
-            return state.status
+    def stopped(self, problem: MarginObjective, state: AugmentedLagrangianState) -> str | None:
         return "precision_limit" if state.stalled >= 4 or state.sharpness > 1e14 else None
 
 

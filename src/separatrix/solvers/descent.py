@@ -106,6 +106,17 @@ def norm(x: np.ndarray) -> float:
     return math.sqrt(inner(x, x))
 
 
+def bfgs_update(hessian: np.ndarray, s: np.ndarray, y: np.ndarray) -> None:
+    """Make ``hessian s = y`` (Broyden, Fletcher, Goldfarb and Shanno, 1970).
+
+    Where ``y`` shows no curvature along ``s``, the Hessian stays as it is.
+    """
+    bent, product = hessian @ s, inner(s, y)
+    if product > 1e-12 * norm(s) * norm(y) and inner(s, bent) > 0.0:
+        hessian += np.outer(y / product, y)
+        hessian -= np.outer(bent / inner(s, bent), bent)
+
+
 def descent_direction(state: Point, direction: np.ndarray) -> tuple[np.ndarray, float]:
     """The direction with the slope along it; the gradient's, where rounding has eaten that one.
 

@@ -399,7 +399,7 @@ def minimise(
             "separatrix.solvers.protocol.Solver."
         )
     solver.requires(problem)
-    solver = solver.aimed(tol)
+    solver = solver.suited(problem).aimed(tol)
     with (
         Interrupt() as interrupt,
         one_blas_thread(),

@@ -64,9 +64,9 @@ _FACTORS_SETTLING = 2.0
 # Hessians for each decade where margins grow; iterations with the diagonal, as the root of the
 # strength, the risk of a Hessian all the same, and those that show that the diagonal does not do.
 # A Hessian that costs as much as `DEAR` passes waits for them.  Where rows settle and it costs less
-# than `CHEAP`, steps are Newton's and take so many times as long, for the tangents.
+# than `CHEAP`, steps are Newton's.
 _FACTORS_MORE, _DIAGONAL, _RISK, _TRIED = 0.45, 10.0, 0.5, 5.0
-DEAR, CHEAP, _TANGENTS = 10.0, 2.0, 1.15
+DEAR, CHEAP = 10.0, 2.0
 # Where the rows in play change from step to step: the strength from which on this takes longer,
 # and the power of it with which it does; and how many times as long fewer rows than columns take.
 _CALM, _CHANGING, _BROAD = 30.0, 0.25, 1.5
@@ -255,7 +255,7 @@ def quasi_newton(problem: LinearProblem) -> float:
     count = longer * _steps(problem, _ITERATIONS, _ITERATIONS_MORE)
     in_passes = hessian_in_passes(problem)
     if _settles(problem) and in_passes < CHEAP:
-        return _TANGENTS * newton(problem)
+        return newton(problem)
     factors = _FACTORS_SETTLING if _settles(problem) else _FACTORS
     hessians = _RENEWED * count if _few_in_play(problem) else longer * factors
     if _has_margins(problem):

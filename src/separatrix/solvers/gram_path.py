@@ -25,7 +25,7 @@ import numpy as np
 
 from separatrix._compiled import compilation
 from separatrix._compiled.compilation import njit
-from separatrix._compiled.linear_algebra import copy_numbers
+from separatrix._compiled.linear_algebra import copy_numbers, solve_lower
 from separatrix.data.design import DenseDesign, Design
 from separatrix.data.moments import Moments
 from separatrix.objectives.base import DENSE_HESSIAN
@@ -116,26 +116,10 @@ def _solve_signs(gram, x, slope, threshold, ridge, factor, step, index):
         sign = 1.0 if x[j] > 0.0 else -1.0
         step[a] = slope[j] - ridge * x[j] - threshold * sign
         for b in range(a):
-            total = gram[j, index[b]]
-            for k in range(b):
-                total -= factor[a, k] * factor[b, k]
-            factor[a, b] = total / factor[b, b]
-        whole = gram[j, j] + ridge
-        left = whole
-        for k in range(a):
-            left -= factor[a, k] * factor[a, k]
-        if not left > 1e-13 * whole:
-            return False
-        factor[a, a] = np.sqrt(left)
-    for a in range(count):
-        total = step[a]
-        for k in range(a):
-            total -= factor[a, k] * step[k]
-        step[a] = total / factor[a, a]
-    for a in range(count - 1, -1, -1):
-        step[a] /= factor[a, a]
-        for k in range(a):
-            step[k] -= factor[a, k] * step[a]
+            factor[a, b] = gram[j, index[b]]
+        factor[a, a] = gram[j, j] + ridge
+    if not solve_lower(factor, step[:count]) > 1e-13:
+        return False
     length, first = 1.0, -1
     for a in range(count):
         j = index[a]

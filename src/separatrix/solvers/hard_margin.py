@@ -6,8 +6,7 @@ then all rows are looked at, the worst offenders join the pool, and so on until 
 
 Where there are many features the rows that matter are many too, and are found first by dual
 coordinate descent, whose multipliers tell them from the others long before it has converged.
-Where they are too many even to factorise, descent goes on to the end, and conjugate gradients
-on the rows in use take the long steps for it (as in Moré and Toraldo, 1991).
+Where they are too many even to factorise, descent goes on to the end.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix._compiled.compilation import scalar
-from separatrix._compiled.linear_algebra import conjugate_gradients, inner
 from separatrix._compiled.rounding import EPS
 from separatrix.data.design import Design
 from separatrix.losses import Hinge
@@ -348,7 +346,6 @@ class HardMargin(Solver):
             state.pool.seed(np.arange(len(support)))
             state.descent = None
             return
-        self._stretch(problem, descent, support, check_interrupt)
         state.alpha = self._balanced(problem, descent.alpha)
         w = problem.design.t_dot(problem.y * state.alpha)
         self._look(problem, state, w, float(descent.b[0]))
@@ -379,56 +376,6 @@ class HardMargin(Solver):
     def _balanced(problem: HardMarginObjective, alpha: np.ndarray) -> np.ndarray:
         return -problem.y * problem.balanced(-problem.y * alpha)
 
-    def _stretch(
-        self,
-        problem: HardMarginObjective,
-        descent: DualDescentState,
-        support: np.ndarray,
-        check_interrupt: Callable[[], None],
-    ) -> None:
-        """Move the multipliers in use towards where all their rows have margin 1."""
-        part, y = problem.design.take(support), problem.y[support]
-        tau, k = problem.intercept_penalty, len(support)
-
-        def project(p: np.ndarray) -> np.ndarray:
-            return p - y * (inner(y, p) / k) if problem.balances else p
-
-        def product(p: np.ndarray) -> np.ndarray:
-            check_interrupt()
-            p = project(p) * y
-            out = part.dot(part.t_dot(p))
-            if tau > 0.0:
-                out += p.sum() / tau
-            return project(y * out)
-
-        def value(a: np.ndarray) -> float:
-            v, excess = part.t_dot(a * y), inner(a, y)
-            out = float(a.sum()) - 0.5 * inner(v, v)
-            return out - 0.5 * excess**2 / tau if tau > 0.0 else out
-
-        alpha = self._balanced(problem, descent.alpha)[support]
-        missing = project(1.0 - product(alpha))
-        change = conjugate_gradients(product, missing, np.ones(k), tol=1e-8, max_iter=100)
-        best = value(alpha)
-        for step in (1.0, 0.5, 0.25, 0.1):
-            # Beyond the first zero of a multiplier the minimum is elsewhere, but seldom far.
-            goal = alpha + step * change
-            target = np.maximum(goal, 0.0)
-            if problem.fit_intercept:
-                _restore_sum(target, y, inner(goal, y))
-            if value(target) > best:
-                break
-        else:
-            return
-        descent.alpha[support] = target
-        descent.w[:] = part.t_dot(target * y)
-        if problem.balances:
-            descent.b[0] = float(np.mean(y - part.dot(descent.w)))
-        elif tau > 0.0:
-            descent.b[0] = inner(target, y) / tau
-        descent.n_active = len(descent.active)
-        descent.floor, descent.ceiling = -np.inf, np.inf
-
     # --- for the driver ------------------------------------------------------------------------
 
     def candidate(self, problem: HardMarginObjective, state: HardMarginState) -> Candidate:
@@ -446,16 +393,6 @@ class HardMargin(Solver):
 
     def stopped(self, problem: HardMarginObjective, state: HardMarginState) -> str | None:
         return state.status
-
-
-def _restore_sum(alpha: np.ndarray, y: np.ndarray, wanted: float) -> None:
-    """Scale the class that is too heavy down, so that ``sum alpha y`` is what is wanted."""
-    positive = y > 0.0
-    up, down = float(alpha[positive].sum()), float(alpha[~positive].sum())
-    if up - down > wanted and up > 0.0:
-        alpha[positive] *= max(down + wanted, 0.0) / up
-    elif up - down < wanted and down > 0.0:
-        alpha[~positive] *= max(up - wanted, 0.0) / down
 
 
 def _smallest(values: np.ndarray, count: int, numbers: np.ndarray) -> np.ndarray:

@@ -40,8 +40,8 @@ from separatrix.solvers.descent import (
     norm,
     optimum_of_sample,
 )
-from separatrix.solvers.protocol import Candidate, require_smooth
-from separatrix.solvers.small_newton import SmallState
+from separatrix.solvers.protocol import Solver, require_smooth
+from separatrix.solvers.small_newton import SmallNewton
 from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
 
@@ -167,6 +167,14 @@ class Newton(Descent):
         if self.levels and (problem.output_shape or not TwoLevelPreconditioner.suit(problem)):
             raise TypeError("Two levels of columns need one output, and sparse rows in memory.")
 
+    def suited(self, problem: Objective) -> Solver:
+        """Compiled steps for a small problem."""
+        if self.tuning.small and self.dense is not False:
+            for of_kind in (small_newton, small_softmax_newton):
+                if of_kind.fits(problem):
+                    return SmallNewton(self.name, of_kind.start)
+        return self
+
     def judges_start(self, problem: Objective) -> bool:
         """Whether the gradient at the start bounds the gap there."""
         return bool(problem.penalty.coercive)
@@ -177,12 +185,7 @@ class Newton(Descent):
         theta: np.ndarray,
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
-    ) -> NewtonState | SmallState:
-        small = self.tuning.small and self.dense is not False
-        if small and small_newton.fits(problem):
-            return small_newton.start(problem, theta)
-        if small and small_softmax_newton.fits(problem):
-            return small_softmax_newton.start(problem, theta)
+    ) -> NewtonState:
         if not theta.any() and problem.penalty.strong_convexity > 0.0:
             theta = self._head_start(problem, theta, rng)
         return self.at(problem, theta)
@@ -354,9 +357,9 @@ class Newton(Descent):
             diagonal = 0.99 * problem.penalty.strong_convexity + 0.01 * diagonal
         return diagonal
 
-    def step(self, problem: Objective, state: Any, check_interrupt: Callable[[], None]) -> Any:
-        if isinstance(state, SmallState):
-            return small_newton.step(state)
+    def step(
+        self, problem: Objective, state: NewtonState, check_interrupt: Callable[[], None]
+    ) -> NewtonState:
         direction, state = self.direction(problem, state, check_interrupt)
         direction, slope = descent_direction(state, direction)
         new, length = line_step(problem, state, direction, slope, check_interrupt, left=0.5)
@@ -365,14 +368,7 @@ class Newton(Descent):
         status = receding(problem, new.scores, new.value, direction, slope)
         return new if status is None else replace(new, status=status)
 
-    def candidate(self, problem: Objective, state: Any) -> Candidate:
-        if isinstance(state, SmallState):
-            return small_newton.candidate(problem, state)
-        return super().candidate(problem, state)
-
     def should_check(self, problem: Objective, state: Any, tol: float) -> bool:
-        if isinstance(state, SmallState):
-            return small_newton.should_check(state, tol)
         if not problem.penalty.coercive:
             return bool(state.decrement <= 10.0 * tol * abs(state.value))
         return super().should_check(problem, state, tol)

@@ -24,7 +24,6 @@ have brought nothing.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -34,14 +33,12 @@ import numpy as np
 from separatrix._compiled.compilation import scalar, specialise
 from separatrix._compiled.linear_algebra import copy_numbers, inner
 from separatrix._compiled.row_access import read_only, row_add, row_dot, row_prefetch
-from separatrix.certificate import Certificate
-from separatrix.data.random_state import generator_of
 from separatrix.losses.perceptron import _perceptron_derivative as slope_at
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.protocol import Candidate, Solver, require_parts
-from separatrix.solvers.stochastic import Visits, remember
-from separatrix.solvers.trace import Stretch, Trace, Update
+from separatrix.solvers.stochastic import ResumeState, Visits, moved_to, remember
+from separatrix.solvers.trace import Stretch, Update
 
 ORDERS = ("cyclic", "restart", "random", "replacement", "margin")
 # Orders that stay the same from pass to pass.
@@ -388,6 +385,8 @@ class MistakeDriven(Solver):
 
     # The answer is the best weights that passes put up: a look at them on the way costs a product.
     checks_end_alone = True
+    # The status of a single pass that makes mistakes.
+    unfinished = "not_separated"
 
     def __init__(
         self,
@@ -470,6 +469,30 @@ class MistakeDriven(Solver):
             begun=begun,
             reach=reach,
         )
+
+    def resumed(
+        self, problem: MistakeObjective, carried: ResumeState, rng: np.random.Generator
+    ) -> MistakeDrivenState:
+        """The state of a pass from ``problem.zero()`` on that continues from earlier ones."""
+        state = self.init(problem, problem.zero(), rng)
+        if self.keep == "average":
+            self._carry(problem, state, carried)
+        return state
+
+    def ended(
+        self, problem: MistakeObjective, state: MistakeDrivenState, carried: ResumeState
+    ) -> tuple[np.ndarray, None]:
+        """The answer of a single pass."""
+        if state.broken:
+            state.theta = problem.zero()
+            self._carry(problem, state, carried)
+        return (state.average if self.keep == "average" else state.theta), None
+
+    @staticmethod
+    def _carry(problem: MistakeObjective, state: MistakeDrivenState, carried: ResumeState) -> None:
+        average = problem.zero() if carried.average is None else carried.average
+        state.elapsed = carried.elapsed
+        state.lag = carried.elapsed * (problem.zero() - average)
 
     def step(
         self,
@@ -719,80 +742,10 @@ def finalize(
         else:
             state.elapsed += float(state.shares[ahead:].sum())
     theta = state.average if solver.keep == "average" else state.best
-    status, primal = run.status, run.primal
-    if theta is not solution.theta:
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            primal = problem.certify(theta, problem.bound(theta), run.tol).primal
-        if not np.isfinite(primal):
-            return solution
-        if primal == 0.0:
-            status = "optimal"
-        elif primal > 0.0 and status == "optimal":
-            # The last weights make no mistake; their average still does.
-            status = "averaged"
-    certificate = Certificate.of(
-        primal=primal, dual=0.0, tol=run.tol, status=status, n_iter=n_iter, seconds=run.seconds
-    )
-    return replace(solution, theta=theta, certificate=certificate)
-
-
-def one_pass(
-    problem: MistakeObjective,
-    solver: MistakeDriven,
-    *,
-    average: np.ndarray,
-    visits: float,
-    tol: float,
-    part: str = "",
-    seed: Any = None,
-) -> Solution:
-    """A single pass over the rows, from ``problem.zero()``, that goes on from earlier ones.
-
-    What it ends with counts, not the best that it saw: other rows than these may have had a say.
-
-    Parameters
-    ----------
-    problem : MistakeObjective
-    solver : MistakeDriven
-    average : ndarray
-        The average of the weights over the ``visits`` before.
-    visits : float
-    tol : float
-        For the certificate.
-    part : str
-        Name of this problem where it is one of several.
-    seed : optional
-        Anything that :func:`numpy.random.default_rng` takes; None is a fixed stream.
-
-    Returns
-    -------
-    Solution
-        What the solver keeps, and its certificate on these rows.  Where the arithmetic
-        overflows, the weights from before the pass.
-    """
-    start = time.perf_counter()
-    solver.requires(problem)
-    before = problem.zero()
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        state = solver.init(problem, before, generator_of(seed))
-        lag = visits * (before - average)
-        if solver.keep == "average":
-            state.elapsed, state.lag = visits, lag.copy()
-        state = solver.step(problem, state, lambda: None)
-        if state.broken:
-            state.theta, state.elapsed, state.lag = before, visits, lag
-        theta = state.average if solver.keep == "average" else state.theta
-        primal = problem.certify(theta, problem.bound(theta), tol).primal
-    status = "non_finite" if state.broken else "not_separated"
-    certificate = Certificate.of(
-        primal=primal,
-        dual=0.0,
-        tol=tol,
-        status="optimal" if primal == 0.0 else status,
-        n_iter=1,
-        seconds=time.perf_counter() - start,
-    )
-    return Solution(theta, None, certificate, Trace(part) if solver.record else None, state)
+    if theta is solution.theta:
+        return replace(solution, certificate=replace(run, n_iter=n_iter))
+    # The last weights may make no mistake where their average still does.
+    return moved_to(problem, solution, theta, n_iter)
 
 
 def starting_points(

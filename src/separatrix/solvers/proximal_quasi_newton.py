@@ -33,7 +33,7 @@ from separatrix.certificate import relative_to
 from separatrix.objectives.base import DENSE_HESSIAN
 from separatrix.objectives.penalties import Kinks
 from separatrix.solvers.column_model import ColumnModel
-from separatrix.solvers.descent import GapDescent, Point, column_scale
+from separatrix.solvers.descent import GapDescent, Point, bfgs_update, column_scale
 from separatrix.solvers.protocol import require_smooth
 from separatrix.solvers.proximal_newton import ProximalNewton, level_of, minimise_model
 
@@ -245,12 +245,7 @@ class ProximalQuasiNewton(GapDescent):
             if step[others].any():
                 # Its difference of gradients is not of these columns alone.
                 continue
-            s, y = step[rows].ravel(), change[rows].ravel()
-            bent = out @ s
-            along, curvature = inner(s, y), inner(s, bent)
-            if not (along > 1e-10 * curvature > 0.0):
-                continue
-            out += np.outer(y, y / along) - np.outer(bent, bent / curvature)
+            bfgs_update(out, step[rows].ravel(), change[rows].ravel())
         return out
 
     @with_one_blas_thread

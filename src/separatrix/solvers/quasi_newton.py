@@ -15,11 +15,7 @@ reached.
 
 Where the steps stop paying, the Hessian is formed anew at the point reached, on four times the
 rows; on all of them the method is Newton's.  Where that costs no more than a pass or two, and the
-steps close the gap slowly, it becomes Newton's at once.  A whole step of Newton's gives a dual
-point as well: the slopes at the old point, moved along their tangents to the new scores.  By
-Newton's equation the weights that belong to it are the new ones, so that all of its gap is what the
-tangents miss, of second order in the step; the slopes at the new point would be as far from optimal
-as the gradient is long.
+steps close the gap slowly, it becomes Newton's at once.
 
 Without a penalty the gap is not known from the gradient's length, but from what the matrix at hand
 promises a step to gain, and the bound needs the Hessian of all rows.  That is formed once, where
@@ -52,6 +48,7 @@ from separatrix.solvers import forecast
 from separatrix.solvers.descent import (
     Descent,
     Point,
+    bfgs_update,
     column_scale,
     descent_direction,
     line_step,
@@ -59,7 +56,7 @@ from separatrix.solvers.descent import (
     optimum_of_sample,
 )
 from separatrix.solvers.newton import receding
-from separatrix.solvers.protocol import Candidate, require_smooth
+from separatrix.solvers.protocol import require_smooth
 
 # Where a Hessian is too large to factorise: how exactly systems with it are solved, and by how many
 # products at most.
@@ -84,10 +81,8 @@ class QuasiNewtonState(Point):
     # How many of the steps since the factor did little; and how many steps there were.
     slow: int = 0
     steps: int = 0
-    # Whether steps are Newton's, and the dual point of the last one with its gap.
+    # Whether steps are Newton's.
     exact: bool = False
-    tangents: np.ndarray | None = None
-    slack: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -114,14 +109,6 @@ class _Kept:
 
 def _penalty(problem: Objective) -> np.ndarray:
     return np.broadcast_to(problem._penalty_curvature(), problem.shape).ravel()
-
-
-def _update(hessian: np.ndarray, s: np.ndarray, y: np.ndarray) -> None:
-    """Make ``hessian s = y`` (Broyden, Fletcher, Goldfarb and Shanno, 1970)."""
-    moved, product = hessian @ s, inner(s, y)
-    if product > 1e-12 * norm(s) * norm(y) and inner(s, moved) > 0.0:
-        hessian += np.outer(y / product, y)
-        hessian -= np.outer(moved / inner(s, moved), moved)
 
 
 @dataclass(frozen=True)
@@ -310,9 +297,9 @@ class QuasiNewton(Descent):
         gradient = (state.gradient.ravel() - penalty * theta) / C
         before = self._kept
         if before is not None:
-            _update(hessian, theta - before.theta, gradient - before.gradient)
+            bfgs_update(hessian, theta - before.theta, gradient - before.gradient)
         for s, y, _ in state.pairs:
-            _update(hessian, s.ravel(), (y.ravel() - penalty * s.ravel()) / C)
+            bfgs_update(hessian, s.ravel(), (y.ravel() - penalty * s.ravel()) / C)
         loss = float(state.evaluation.loss) / C
         return _Kept(theta, loss, gradient, hessian, curvature, state.rows)
 
@@ -529,26 +516,14 @@ class QuasiNewton(Descent):
             return replace(new, factor=factor, pairs=pairs)
         # Expected decreases that do not halve, or a step cut short: the Hessian at hand is wrong.
         slow = state.slow + int(-slope > state.decrement or t < 0.1)
-        new = replace(
-            new, pairs=pairs, slow=slow, steps=state.steps + 1, tangents=None, slack=np.inf
-        )
+        new = replace(new, pairs=pairs, slow=slow, steps=state.steps + 1)
         if not problem.penalty.coercive:
             return self._looked_ahead(problem, new)
+        if state.exact or not self._is_cheap(problem):
+            return new
         near = t == 1.0 and -slope <= self.tuning.near * abs(new.value)
-        return self._towards_exact(problem, state, new, near)
-
-    def _towards_exact(
-        self, problem: Objective, state: QuasiNewtonState, new: QuasiNewtonState, near: bool
-    ) -> QuasiNewtonState:
-        """Under a penalty: the new state with its dual point, or whether to take Newton's steps."""
-        if state.exact and near:
-            scores = new.scores
-            tangents, slack = _along_tangents(problem, state.scores, scores)
-            return replace(new, tangents=tangents, slack=slack)
-        if not state.exact and self._is_cheap(problem):
-            share = self.tuning.closer if near else self.tuning.far
-            return replace(new, exact=not self.gap(problem, new) < share * self.gap(problem, state))
-        return new
+        share = self.tuning.closer if near else self.tuning.far
+        return replace(new, exact=not self.gap(problem, new) < share * self.gap(problem, state))
 
     def _looked_ahead(self, problem: Objective, state: QuasiNewtonState) -> QuasiNewtonState:
         """Without a penalty: the state with the Hessian of all rows, where it is time for that.
@@ -571,11 +546,6 @@ class QuasiNewton(Descent):
         cost = problem.design.gram_cost + problem.shape[0] ** 3 / self.tuning.blocks
         return cost <= self.tuning.cheap * problem.design.n_stored
 
-    def candidate(self, problem: Objective, state: QuasiNewtonState) -> Candidate:
-        if state.slack < self.gap(problem, state):
-            return Candidate(state.theta, state.tangents, state.scores)
-        return super().candidate(problem, state)
-
     def gap(self, problem: Objective, state: QuasiNewtonState) -> float:
         """Return the gap with the slopes as dual point.
 
@@ -588,16 +558,6 @@ class QuasiNewton(Descent):
         return -0.5 * inner(state.gradient, self._direction(state))
 
     def should_check(self, problem: Objective, state: QuasiNewtonState, tol: float) -> bool:
-        target = tol * abs(state.value)
         if not problem.penalty.coercive:
-            return state.exact and self.gap(problem, state) <= target
-        return super().should_check(problem, state, tol) or state.slack <= 0.9 * target
-
-
-def _along_tangents(
-    problem: Objective, before: np.ndarray, scores: np.ndarray
-) -> tuple[np.ndarray, float]:
-    """The slopes at the scores ``before``, moved along their tangents; and the gap to the loss."""
-    moved = problem.curvature_apply(problem.curvature(before), scores - before)
-    residual = problem.clipped(problem.residual(before) + moved)
-    return residual, problem.fenchel_young(scores, residual)
+            return state.exact and self.gap(problem, state) <= tol * abs(state.value)
+        return super().should_check(problem, state, tol)

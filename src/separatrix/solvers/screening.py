@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from separatrix.objectives.pointwise import PointwiseObjective
-from separatrix.solvers import small_newton
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
 from separatrix.solvers.driver import Solution, minimise, within
 from separatrix.solvers.protocol import Candidate, Solver, require_parts
@@ -101,8 +100,6 @@ class _Nearby(AugmentedLagrangian):
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
     ) -> Any:
-        if small_newton.fits(problem):
-            return super().init(problem, theta, rng, residual)
         return self.near(problem, theta, self._off)
 
 

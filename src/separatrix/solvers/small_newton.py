@@ -3,22 +3,24 @@
 Where there are few rows and columns, what surrounds the arithmetic takes longer than the
 arithmetic: a Newton step on a hundred rows is two microseconds of multiplications, and in NumPy a
 hundred of calls.  The steps here are those of :mod:`~separatrix.solvers.newton` and of
-:mod:`~separatrix.solvers.augmented_lagrangian`, whose classes take them where :func:`fits` says so:
-the Hessian formed and factorised (Cholesky, its diagonal scaled to one), a search along the scores
-for a slope that has fallen well and a value that has not risen, and for a loss with a kink its
-Moreau envelope, moved to new multipliers where only these can lower the gap (Li, Sun and Toh,
-2018).
+:mod:`~separatrix.solvers.augmented_lagrangian`, in whose place :class:`SmallNewton` takes them
+where :func:`fits` says so: the Hessian formed and factorised (Cholesky, its diagonal scaled to
+one), a search along the scores for a slope that has fallen well and a value that has not risen,
+and for a loss with a kink its Moreau envelope, moved to new multipliers where only these can lower
+the gap (Li, Sun and Toh, 2018).
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from separatrix._compiled.compilation import FASTMATH, njit, scalar, specialise
+from separatrix._compiled.linear_algebra import solve_lower
 from separatrix._compiled.row_access import read_only
 from separatrix.data.design import Design
 from separatrix.losses.hinge import _hinge_slack as slack_at
@@ -26,7 +28,7 @@ from separatrix.losses.hinge import _hinge_terms as terms_at
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers.line_search import compiled_begin, compiled_trial
-from separatrix.solvers.protocol import Candidate
+from separatrix.solvers.protocol import Candidate, Solver
 
 # Up to so many entries and parameters NumPy's calls cost more than its products save: of sparse
 # rows, whose zeros are multiplied here, of dense ones, and of a loss with a kink, of which only the
@@ -45,39 +47,12 @@ def _no_slack(a, z, upper, parameter):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def solve(h, gradient, out):
-    """Newton's direction from the lower half of a Hessian, which is overwritten; and its slope.
-
-    Cholesky's factor of the Hessian with its diagonal scaled to one.  What rounding leaves of a
-    pivot that depends on those before it is not divided by.
-    """
+    """Newton's direction from the lower half of a Hessian, which is overwritten; and its slope."""
     p = gradient.shape[0]
-    scale = np.empty(p)
     for j in range(p):
-        scale[j] = 1.0 / np.sqrt(h[j, j]) if h[j, j] > 0.0 else 1.0
-    least, good = 1e-14 * p, True
+        out[j] = -gradient[j]
+    good, slope = solve_lower(h, out) > -1e-10, 0.0
     for j in range(p):
-        for k in range(j + 1):
-            total = h[j, k] * scale[j] * scale[k]
-            for m in range(k):
-                total -= h[j, m] * h[k, m]
-            if j > k:
-                h[j, k] = total / h[k, k]
-            else:
-                good = good and total > -1e-10
-                h[j, j] = np.sqrt(max(total, least))
-    for j in range(p):
-        total = -scale[j] * gradient[j]
-        for k in range(j):
-            total -= h[j, k] * out[k]
-        out[j] = total / h[j, j]
-    for j in range(p - 1, -1, -1):
-        total = out[j]
-        for k in range(j + 1, p):
-            total -= h[k, j] * out[k]
-        out[j] = total / h[j, j]
-    slope = 0.0
-    for j in range(p):
-        out[j] *= scale[j]
         slope += gradient[j] * out[j]
     if not (good and slope < 0.0 and slope > -np.inf):
         slope = 0.0
@@ -461,11 +436,6 @@ def begin(
     return _moved(state, False)
 
 
-def step(state: SmallState) -> SmallState:
-    """The state after a Newton step."""
-    return _moved(state, True)
-
-
 def _moved(state: SmallState, moving: bool) -> SmallState:
     rows, point = np.empty_like(state.rows), np.empty_like(state.point)
     if not moving:
@@ -493,22 +463,66 @@ def _moved(state: SmallState, moving: bool) -> SmallState:
     )  # fmt: skip
 
 
-def candidate(problem: Any, state: SmallState) -> Candidate:
-    """The point to certify, and its dual point."""
-    scores, slopes = state.rows[0], state.rows[1]
-    if state.growth > 0.0:
-        # On a fresh envelope the multipliers that belong to this point are its centre.
-        dual = -problem.y * state.rows[3] if state.fresh else slopes
-        return Candidate(state.theta, dual, scores)
-    if slopes.ndim > 1:
-        slopes = problem.upper[:, None] * slopes
-    adjoint = state.point[1, : state.penalised].reshape(-1, *state.shape[1:])
-    return Candidate(state.theta, slopes, scores, adjoint)
+class SmallNewton(Solver):
+    """Newton's steps on a small problem, in the place of a method that takes the same ones.
 
+    Parameters
+    ----------
+    name : str
+        That of the method.
+    start : callable
+        Gives the state at a point and a dual point.
+    """
 
-def should_check(state: SmallState, tol: float) -> bool:
-    """Whether the gap, as the step has found it, promises a certificate."""
-    # Another step takes less time than a certificate that fails.
-    if state.growth > 0.0 and not state.fresh:
-        return False
-    return state.gap <= 0.9 * tol * abs(state.value)
+    def __init__(self, name: str, start: Callable[..., SmallState]) -> None:
+        self.name = name
+        self._start = start
+
+    def requires(self, problem: Any) -> None:
+        """Nothing: the method whose place this takes knows that it fits."""
+
+    def judges_start(self, problem: Any) -> bool:
+        """Whether the gradient at the start bounds the gap there: without envelopes."""
+        return bool(problem.smooth)
+
+    def init(
+        self,
+        problem: Any,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        residual: np.ndarray | None = None,
+    ) -> SmallState:
+        return self._start(problem, theta, residual)
+
+    def step(
+        self, problem: Any, state: SmallState, check_interrupt: Callable[[], None]
+    ) -> SmallState:
+        return _moved(state, True)
+
+    def candidate(self, problem: Any, state: SmallState) -> Candidate:
+        scores, slopes = state.rows[0], state.rows[1]
+        if state.growth > 0.0:
+            # On a fresh envelope the multipliers that belong to this point are its centre.
+            dual = -problem.y * state.rows[3] if state.fresh else slopes
+            return Candidate(state.theta, dual, scores)
+        if slopes.ndim > 1:
+            slopes = problem.upper[:, None] * slopes
+        adjoint = state.point[1, : state.penalised].reshape(-1, *state.shape[1:])
+        return Candidate(state.theta, slopes, scores, adjoint)
+
+    def earlier(self, problem: Any, state: SmallState) -> Candidate | None:
+        """The point of an envelope before; between two of them the multipliers are no bound."""
+        return None if state.nearest is None else self.candidate(problem, state.nearest)
+
+    def objective_at(self, state: SmallState) -> float:
+        return state.value
+
+    def should_check(self, problem: Any, state: SmallState, tol: float) -> bool:
+        """Whether the gap, as the step has found it, promises a certificate."""
+        # Another step takes less time than a certificate that fails.
+        if state.growth > 0.0 and not state.fresh:
+            return False
+        return state.gap <= 0.9 * tol * abs(state.value)
+
+    def stopped(self, problem: Any, state: SmallState) -> str | None:
+        return state.status

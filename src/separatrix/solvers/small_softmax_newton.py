@@ -192,7 +192,7 @@ def _kernel() -> Any:
     )  # fmt: skip
 
 
-def start(problem: Any, theta: np.ndarray) -> SmallState:
-    """The state at a point."""
+def start(problem: Any, theta: np.ndarray, residual: np.ndarray | None = None) -> SmallState:
+    """The state at a point; a dual point is of no use."""
     rows = np.zeros((2, problem.design.n_samples, theta.shape[1]))
     return begin(problem, theta, _kernel(), (problem.codes, problem.upper), rows)

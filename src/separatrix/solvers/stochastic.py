@@ -374,7 +374,7 @@ def _mixed(seed, k):
 
 
 @njit(nogil=True, cache=True)
-def _shuffle_few(visits, shares, seed):
+def _shuffle(visits, shares, seed):
     """Shuffle the visits where they lie (Durstenfeld, 1964)."""
     half = np.uint64(32)
     for p in range(visits.shape[0] - 1, 0, -1):
@@ -382,35 +382,6 @@ def _shuffle_few(visits, shares, seed):
         visits[p], visits[q] = visits[q], visits[p]
         if shares.shape[0] > 0:
             shares[p], shares[q] = shares[q], shares[p]
-
-
-@njit(nogil=True, cache=True)
-def _shuffle_many(visits, shares, seed, starts, dealt, worth):
-    """Deal the visits into piles at random, and shuffle each pile (Rao, 1961; Sandelius, 1962).
-
-    ``starts`` has one entry more than there are piles, all of them 0.
-    """
-    n, piles = visits.shape[0], np.uint64(starts.shape[0] - 1)
-    half = np.uint64(32)
-    for p in range(n):
-        starts[np.int64((_hashed(seed, p) * piles) >> half) + 1] += 1
-    for k in range(1, starts.shape[0]):
-        starts[k] += starts[k - 1]
-    filled = starts[:-1].copy()
-    for p in range(n):
-        pile = np.int64((_hashed(seed, p) * piles) >> half)
-        at = filled[pile]
-        dealt[at] = visits[p]
-        if shares.shape[0] > 0:
-            worth[at] = shares[p]
-        filled[pile] = at + 1
-    for k in range(starts.shape[0] - 1):
-        for p in range(starts[k + 1] - 1, starts[k], -1):
-            count = np.uint64(p - starts[k] + 1)
-            q = starts[k] + np.int64((_hashed(seed, n + p) * count) >> half)
-            dealt[p], dealt[q] = dealt[q], dealt[p]
-            if shares.shape[0] > 0:
-                worth[p], worth[q] = worth[q], worth[p]
 
 
 # --- the loop -----------------------------------------------------------------------------------
@@ -524,6 +495,26 @@ class _Ends(NamedTuple):
     patience: float
 
 
+@scalar
+def _rate(rule, k):
+    """The rate of step ``k``."""
+    if rule.kappa == 0.0:
+        return rule.rate
+    if rule.kappa == 1.0:
+        return rule.rate / (rule.tau + k)
+    return rule.rate * (rule.tau + k) ** -rule.kappa
+
+
+@scalar
+def _shrink(rule, gathered, share):
+    """Take a share of the weights away, and bring them up to scale where little is left of it."""
+    now = gathered.now
+    now[0] *= 1.0 - share
+    if abs(now[0]) < rule.floor:
+        _settle(gathered.theta, gathered.lag, gathered.summed, rule.offset, now)
+    return now[0]
+
+
 def _descend(rows, y, visits, shares, rule, gathered, position, budget, limit):
     """Take steps from ``position`` on: to the end, ``budget`` visits or ``limit`` corrections.
 
@@ -544,12 +535,7 @@ def _descend(rows, y, visits, shares, rule, gathered, position, budget, limit):
     while position < until and made < limit:
         now[4] += 1.0
         k = now[4]
-        if rule.kappa == 0.0:
-            eta = rule.rate
-        elif rule.kappa == 1.0:
-            eta = rule.rate / (rule.tau + k)
-        else:
-            eta = rule.rate * (rule.tau + k) ** -rule.kappa
+        eta = _rate(rule, k)
         stop = min(position + batch, end)
         scale = now[0]
         mass = 0.0
@@ -569,11 +555,7 @@ def _descend(rows, y, visits, shares, rule, gathered, position, budget, limit):
                 scores[i] = score
         mass *= portion
         if rule.shrinkage > 0.0:
-            scale *= 1.0 - eta * rule.shrinkage * mass
-            now[0] = scale
-            if abs(scale) < rule.floor:
-                _settle(theta, lag, gathered.summed, offset, now)
-                scale = 1.0
+            scale = _shrink(rule, gathered, eta * rule.shrinkage * mass)
         for p in range(position, stop):
             if pending[p - position] != 0.0:
                 i = visits[p]
@@ -605,6 +587,63 @@ def _descend(rows, y, visits, shares, rule, gathered, position, budget, limit):
 descend = _descend
 
 
+@scalar
+def _answer(rule, gathered, ends):
+    """Keep the weights, or their average, at the end of a pass; returns their squared length.
+
+    NaN where one of them is not finite: nothing is kept then.
+    """
+    theta, summed, now, kept = gathered.theta, gathered.summed, gathered.now, ends.kept
+    for j in range(theta.shape[0]):
+        if not (np.isfinite(theta[j]) and (summed.shape[0] == 0 or np.isfinite(summed[j]))):
+            return np.nan
+    averaged = summed.shape[0] > 0 and now[3] > 0.0
+    change, length, square = 0.0, 0.0, 0.0
+    for j in range(theta.shape[0]):
+        value = summed[j] / now[3] if averaged else theta[j]
+        if j < theta.shape[0] - rule.offset:
+            change += (value - kept[j]) * (value - kept[j])
+            length += value * value
+            square += theta[j] * theta[j]
+        kept[j] = value
+        ends.before[j] = theta[j]
+    if length > 0.0:
+        now[7] = np.sqrt(change / length)
+    else:
+        now[7] = np.inf if change > 0.0 else 0.0
+    return square
+
+
+@scalar
+def _average_slopes(slopes, multipliers, masses, passes):
+    """Add the slopes of a pass to their averages; the later a pass, the more it counts."""
+    share = 1.0 / passes
+    share = 2.0 * share / (1.0 + share)
+    for i in range(multipliers.shape[0]):
+        slope = slopes[i]
+        slope = slope / masses[i] if masses[i] > 0.0 else slope
+        multipliers[i] += share * (slope - multipliers[i])
+
+
+@scalar
+def _end(rule, gathered, ends, passes):
+    """See to the end of a pass; returns the reason to make no further one, or 0."""
+    now = gathered.now
+    _settle(gathered.theta, gathered.lag, gathered.summed, rule.offset, now)
+    square = _answer(rule, gathered, ends)
+    if np.isnan(square):
+        return 2
+    _average_slopes(gathered.slopes, ends.multipliers, ends.masses, passes)
+    if ends.clean and now[6] == 0.0:
+        return 1
+    if now[7] < ends.step_tol:
+        return 3
+    objective = now[5] / ends.worth + 0.5 * rule.shrinkage * square
+    now[9] = now[9] + 1.0 if objective > now[8] - ends.tol else 0.0
+    now[8] = min(now[8], objective)
+    return 4 if now[9] >= ends.patience else 0
+
+
 def _epochs(rows, y, visits, shares, rule, gathered, ends, position, passes, until, budget, limit):
     """Passes from ``position`` on: up to ``until`` of them, ``budget`` visits or ``limit``
     corrections, or until there is a reason to end.
@@ -612,10 +651,7 @@ def _epochs(rows, y, visits, shares, rule, gathered, ends, position, passes, unt
     Returns the next position, the passes begun, the corrections, the row of the last one, and why
     the passes ended.
     """
-    theta, summed, now = gathered.theta, gathered.summed, gathered.now
-    kept, multipliers, masses = ends.kept, ends.multipliers, ends.masses
-    d = theta.shape[0] - rule.offset
-    end = visits.shape[0]
+    now, end = gathered.now, visits.shape[0]
     corrections, latest, reason, begun = 0, -1, 0, passes
     while True:
         if position >= end:
@@ -623,7 +659,7 @@ def _epochs(rows, y, visits, shares, rule, gathered, ends, position, passes, unt
             if passes >= until or (passes > begun and budget < end):
                 break
             if ends.shuffled:
-                _shuffle_few(visits, shares, _mixed(ends.seed, passes))
+                _shuffle(visits, shares, _mixed(ends.seed, passes))
             passes += 1
             position = 0
             gathered.slopes[:] = 0.0
@@ -640,52 +676,8 @@ def _epochs(rows, y, visits, shares, rule, gathered, ends, position, passes, unt
             latest = last
         if position < end:
             break
-        _settle(theta, gathered.lag, summed, rule.offset, now)
-        # The end of a pass.
-        finite = True
-        for j in range(theta.shape[0]):
-            finite = finite and np.isfinite(theta[j])
-        for j in range(summed.shape[0]):
-            finite = finite and np.isfinite(summed[j])
-        if not finite:
-            reason = 2
-            break
-        averaged = summed.shape[0] > 0 and now[3] > 0.0
-        change, length, square = 0.0, 0.0, 0.0
-        for j in range(theta.shape[0]):
-            value = summed[j] / now[3] if averaged else theta[j]
-            if j < d:
-                change += (value - kept[j]) * (value - kept[j])
-                length += value * value
-                square += theta[j] * theta[j]
-            kept[j] = value
-            ends.before[j] = theta[j]
-        if length > 0.0:
-            now[7] = np.sqrt(change / length)
-        else:
-            now[7] = np.inf if change > 0.0 else 0.0
-        share = 1.0 / passes
-        share = 2.0 * share / (1.0 + share)
-        for i in range(multipliers.shape[0]):
-            slope = gathered.slopes[i]
-            slope = slope / masses[i] if masses[i] > 0.0 else slope
-            multipliers[i] += share * (slope - multipliers[i])
-        if ends.clean and now[6] == 0.0:
-            reason = 1
-            break
-        if now[7] < ends.step_tol:
-            reason = 3
-            break
-        objective = now[5] / ends.worth + 0.5 * rule.shrinkage * square
-        if objective > now[8] - ends.tol:
-            now[9] += 1.0
-        else:
-            now[9] = 0.0
-        now[8] = min(now[8], objective)
-        if now[9] >= ends.patience:
-            reason = 4
-            break
-        if corrections >= limit:
+        reason = _end(rule, gathered, ends, passes)
+        if reason != 0 or corrections >= limit:
             break
     return position, passes, corrections, latest, reason
 
@@ -817,16 +809,9 @@ class Tuning:
     ----------
     stretch : int
         So many stored entries are read between two looks at the clock.
-    many_visits : int
-        From so many visits on they are shuffled in two steps, the second within piles: a swap of
-        any two of many reads and writes where the cache is not.
-    pile : int
-        A pile has about so many visits.
     """
 
     stretch: int = 1 << 23
-    many_visits: int = 1 << 22
-    pile: int = 1 << 16
 
 
 class StochasticDescent(Solver):
@@ -863,6 +848,8 @@ class StochasticDescent(Solver):
 
     # The answer is the point that the passes end with: points on the way are not checked for it.
     checks_end_alone = True
+    # The status of a single pass that is not enough.
+    unfinished = "above_tol"
 
     def __init__(
         self,
@@ -937,31 +924,28 @@ class StochasticDescent(Solver):
             state.kept = carried.average.copy() if carried.elapsed > 0.0 else state.kept
         return state
 
+    def ended(
+        self, problem: Visited, state: StochasticState, carried: ResumeState
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """The answer of a single pass and its scores, where these are known."""
+        if state.broken:
+            state.theta = problem.zero()
+            state.now[_STEPS], state.now[_ELAPSED] = carried.steps, carried.elapsed
+        return state.kept, state.scores if state.clean and not self.average else None
+
     def step(
         self,
         problem: Visited,
         state: StochasticState,
         check_interrupt: Callable[[], None],
     ) -> StochasticState:
-        many = len(state.visits) >= self.tuning.many_visits
-        shuffles = self.shuffle and not many
-        if self.shuffle and many:
-            self._shuffle(state)
         until = state.passes + 1
-        if self.most is not None and problem.holdout is None and not (self.record or many):
+        if self.most is not None and problem.holdout is None and not self.record:
             until = self.most
-        self.advance(problem, state, check_interrupt, until=until, shuffles=shuffles)
+        self.advance(problem, state, check_interrupt, until=until)
         if problem.holdout is not None and not state.broken:
             self._score_held_out(problem, state)
         return state
-
-    def _shuffle(self, state: StochasticState) -> None:
-        """Shuffle many visits, in new arrays."""
-        dealt, worth = np.empty_like(state.visits), np.empty_like(state.shares)
-        starts = np.zeros(len(dealt) // self.tuning.pile + 2, dtype=np.int64)
-        seed = state.rng.integers(2**64, dtype=np.uint64)
-        _shuffle_many(state.visits, state.shares, seed, starts, dealt, worth)
-        state.visits, state.shares = dealt, worth
 
     def advance(
         self,
@@ -970,7 +954,6 @@ class StochasticDescent(Solver):
         check_interrupt: Callable[[], None],
         *,
         until: int,
-        shuffles: bool = False,
     ) -> None:
         """Make passes: up to ``until`` of them in all, and as many as there is time for.
 
@@ -981,11 +964,9 @@ class StochasticDescent(Solver):
         check_interrupt : callable
             Called within passes that take long.
         until : int
-        shuffles : bool
-            Whether each of them has a new order of the visits.
         """
         kernel = self._kernel(problem)
-        fixed = self._arguments(problem, state, shuffles)
+        fixed = self._arguments(problem, state)
         n, stored, total = problem.design.n_samples, problem.design.n_stored, len(state.visits)
         stretch = self.batch_size * max(
             1, int(self.tuning.stretch * (n / max(stored, 1))) // self.batch_size
@@ -1016,9 +997,7 @@ class StochasticDescent(Solver):
             ),
         )
 
-    def _arguments(
-        self, problem: Visited, state: StochasticState, shuffles: bool
-    ) -> tuple[Any, ...]:
+    def _arguments(self, problem: Visited, state: StochasticState) -> tuple[Any, ...]:
         """The arguments of the loop that stay the same until the passes end."""
         _, narrow, steep = problem.slope
         value = problem.value_in_kernels
@@ -1053,7 +1032,7 @@ class StochasticDescent(Solver):
         ends = _Ends(
             worth,
             state.seed,
-            shuffles,
+            self.shuffle,
             state.before,
             state.kept,
             state.multipliers,
@@ -1276,12 +1255,28 @@ def finalize(
     tighten = penalised and run.status != "optimal" and worth and not late
     if theta is solution.theta and not tighten:
         return replace(solution, certificate=replace(run, n_iter=n_iter))
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        scores = problem.linear(theta)
-        residual = None
-        if tighten:
+    residual = scores = None
+    if tighten:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            scores = problem.linear(theta)
             residual = problem.upper * problem.y * state.multipliers
             residual = closer(problem, theta, scores, residual)
+    found = moved_to(problem, solution, theta, n_iter, residual, scores)
+    seconds = run.seconds + time.perf_counter() - start
+    return replace(found, certificate=replace(found.certificate, seconds=seconds))
+
+
+def moved_to(
+    problem: LinearProblem,
+    solution: Solution,
+    theta: np.ndarray,
+    n_iter: int,
+    residual: np.ndarray | None = None,
+    scores: np.ndarray | None = None,
+) -> Solution:
+    """A solution at other weights, with their certificate; the same where they overflow."""
+    run = solution.certificate
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         bound = problem.bound(theta, residual, scores)
         if not np.isfinite(bound.primal):
             return solution
@@ -1293,7 +1288,7 @@ def finalize(
         tol=run.tol,
         status=run.status,
         n_iter=n_iter,
-        seconds=run.seconds + time.perf_counter() - start,
+        seconds=run.seconds,
     )
     if certificate.relative_gap <= run.tol:
         certificate = replace(certificate, status="optimal")
@@ -1305,8 +1300,8 @@ def finalize(
 
 
 def one_pass(
-    problem: Visited,
-    solver: StochasticDescent,
+    problem: LinearProblem,
+    solver: Any,
     *,
     carried: ResumeState,
     tol: float,
@@ -1315,10 +1310,13 @@ def one_pass(
 ) -> Solution:
     """A single pass over the rows, from ``problem.zero()``, that goes on from earlier ones.
 
+    What it ends with counts, not the best that it saw: other rows than these may have had a say.
+
     Parameters
     ----------
-    problem : StochasticObjective
-    solver : StochasticDescent
+    problem : LinearProblem
+    solver : Solver
+        A method that goes from row to row, whose passes are ``resumed`` and ``ended``.
     carried : ResumeState
         What the calls before have left.
     tol : float
@@ -1336,33 +1334,28 @@ def one_pass(
     """
     start = time.perf_counter()
     solver.requires(problem)
-    before = problem.zero()
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         state = solver.resumed(problem, carried, generator_of(seed))
         state = solver.step(problem, state, lambda: None)
-        if state.broken:
-            state.theta = before
-            state.now[_STEPS] = carried.steps
-            state.now[_ELAPSED] = carried.elapsed
+        theta, scores = solver.ended(problem, state, carried)
         # Multipliers from one pass over rows that are partly strange to the weights are worth
         # little: the slopes at the end are better.
-        scores = state.scores if state.clean and not solver.average else None
-        bound = problem.bound(state.kept, None, scores)
+        bound = problem.bound(theta, None, scores)
         if np.isfinite(bound.primal):
-            bound = problem.certify(state.kept, bound, tol, bound)
+            bound = problem.certify(theta, bound, tol, bound)
     certificate = Certificate.of(
         primal=bound.primal,
         dual=bound.dual,
         gap=bound.gap,
         tol=tol,
-        status="non_finite" if state.broken else "above_tol",
+        status="non_finite" if state.broken else solver.unfinished,
         n_iter=1,
         seconds=time.perf_counter() - start,
     )
     if certificate.relative_gap <= tol and not state.broken:
         certificate = replace(certificate, status="optimal")
     trace = Trace(part) if solver.record else None
-    return Solution(state.kept, bound.residual, certificate, trace, state)
+    return Solution(theta, bound.residual, certificate, trace, state)
 
 
 def natural_rate(problem: Visited, some: np.ndarray) -> float:
@@ -1436,7 +1429,7 @@ def try_rates(
                 state.visits, state.shares = sample.rows.copy(), sample.shares.copy()
                 state.position = count
                 while state.passes < passes and not state.broken:
-                    solver.advance(problem, state, lambda: None, until=passes, shuffles=True)
+                    solver.advance(problem, state, lambda: None, until=passes)
                 if state.broken:
                     objective[k] = np.inf
                     break
