@@ -94,6 +94,12 @@ class Switching(Solver):
         self._first = DualDescent()
         self.forecast = {self._first.name: math.nan, second.name: cost}
 
+    def suited(self, problem: MarginObjective) -> Switching:
+        """The same with the second method that suits the problem."""
+        twin = copy(self)
+        twin.second = self.second.suited(problem)
+        return twin
+
     def aimed(self, tol: float) -> Switching:
         """The same for another tolerance."""
         twin = copy(self)
