@@ -341,9 +341,6 @@ class Tuning:
         For L1, and for an elastic net, whose dual point need not keep to thresholds: a step leaps
         once the last one made the objective fall by the first number times itself or less, and
         ends where slopes are off by the second number times the threshold.
-    settled_edged : float
-        For L1 that first number is multiplied by this where the curvature of the loss jumps at an
-        edge of a multiplier's range: rows that pass it make an early leap fail.
     proved : float
         A leap ends where slopes are off by this part of the tolerance, if that is more.
     quadratic : float
@@ -384,8 +381,7 @@ class Tuning:
     few: int = 500
     dense: float = DENSE_HESSIAN
     sharper: float = 0.25
-    settled: tuple[tuple[float, float], tuple[float, float]] = ((5e-4, 1e-3), (1e-3, 5e-2))
-    settled_edged: float = 0.2
+    settled: tuple[tuple[float, float], tuple[float, float]] = ((1e-4, 1e-3), (1e-3, 5e-2))
     proved: float = 0.1
     quadratic: float = 0.05
     settled_classes: float = 1e-2
@@ -672,8 +668,6 @@ class ProximalNewton(GapDescent):
         share, exactly = self.tuning.settled[problem.penalty.supercoercive]
         if problem.output_shape:
             share = max(share, self.tuning.settled_classes)
-        elif problem.loss.edged and not problem.penalty.supercoercive:
-            share *= self.tuning.settled_edged
         settled = False
         if state.fall <= state.patience * share * abs(state.value):
             # To prove a gap, slopes have to be no nearer to their thresholds than a part of it.
