@@ -54,6 +54,10 @@ class Options:
     of_all: float = 30.0
     in_any_case: float = 10.0
     repeat_below: float = 20.0
+    # A solver that took this many times the seconds of the fastest peer to every target is not run
+    # on the same question at the next `resting` values of C; zero runs every solver on every row.
+    of_neighbour: float = 0.0
+    resting: int = 2
     quick: bool = False
     one_form: bool = False  # where the data come in several, each solver gets the one it likes
     compile_times: bool = True
@@ -296,6 +300,21 @@ class RowBench:
         """The names of the solvers that a limit cut off before they had reached anything."""
         return {sweep.solver.name for sweep in self.sweeps if self._hopeless(sweep)}
 
+    def slow(self, times: float) -> set[str]:
+        """Names of solvers that took ``times`` as long as the fastest peer to every target."""
+        found = set()
+        for sweep in self.sweeps:
+            near = False
+            for target in TARGETS:
+                most = self.threshold(target)
+                peers = [s.fastest(most) for s in self.sweeps if s.solver.group != GROUPS[0]]
+                fastest = min((peer[0] for peer in peers if peer), default=float("inf"))
+                own = sweep.fastest(most)
+                near = near or fastest == float("inf") or bool(own and own[0] <= times * fastest)
+            if not near:
+                found.add(sweep.solver.name)
+        return found
+
     def measure(self) -> dict:
         self.start = time.monotonic()
         for sweep in self.sweeps:
@@ -446,6 +465,7 @@ def run_workload(
         into.append(results)
     sweeps = {row: _sweeps(row, stored, solvers, options) for row in rows}
     behind: dict[str, set[str]] = {}  # those that a smaller C left far behind
+    rests: dict[tuple[str, str], int] = {}  # how many more rows of a question a solver is left out
     pool = Pool(stored.folder, _room(stored), options.clock)
     try:
         for row in rows:
@@ -453,10 +473,18 @@ def run_workload(
                 continue
             say(f"  {row.name}")
             skipped = behind.setdefault(row.question, set())
-            fair = [s for s in sweeps[row] if s.solver.name not in skipped]
+            fair = [
+                s
+                for s in sweeps[row]
+                if s.solver.name not in skipped and not rests.get((row.question, s.solver.name))
+            ]
             bench = RowBench(row, fair, pool, options, say)
             results["results"].append(bench.measure())
             skipped |= bench.hopeless() - {GROUPS[0]}
+            rests = {key: rest - 1 for key, rest in rests.items() if rest}
+            if options.of_neighbour:
+                slow = bench.slow(options.of_neighbour) - {GROUPS[0]}
+                rests |= {(row.question, name): options.resting for name in slow}
     finally:
         pool.close()
     if options.compile_times and any(s.group == "separatrix" for s in solvers):

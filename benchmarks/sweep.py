@@ -4,11 +4,14 @@ The table of the benchmark holds the rows that somebody thought of. The sweep ho
 every loss and penalty, with an intercept and without, binary, one-vs-rest and multinomial, over
 seven decades of C, on words, one-hot columns, embeddings, images and a tall table. Each cell is
 measured by the benchmark's own method (`runner`), with fewer repeats, and a peer gets twice the
-time of the fastest so far: enough to tell who is ahead. What is printed is every cell that is
-slower than the fastest peer, that missed its accuracy, or that takes more than ten times the
-seconds of its neighbour at the next smaller C.
+time of the fastest so far: enough to tell who is ahead. A peer that took more than three times
+as long as the fastest peer is not run at the next two values of C. What is printed is every cell
+that is slower than the fastest peer, that missed its accuracy, or that takes more than ten times
+the seconds of its neighbour at the next smaller C.
 
-The JSON document is written after each question, and ``--resume`` goes on where one ends.
+The JSON document is written after each question, and ``--resume`` goes on where one ends. Two
+commands with ``--rows`` of their own, one on each core, write two documents; ``--table`` prints
+one table of both.
 """
 
 from __future__ import annotations
@@ -70,6 +73,7 @@ def _options(limit: float) -> Options:
         of_all=2.0,
         in_any_case=2.0,
         repeat_below=2.0,
+        of_neighbour=3.0,
         one_form=True,
         compile_times=False,
     )
@@ -185,15 +189,23 @@ def _parser() -> argparse.ArgumentParser:
     add("--threads", type=int, default=os.cpu_count() or 1, help="for every solver alike")
     add("--output", type=Path, default=RESULTS, metavar="FILE", help="the JSON document")
     add("--resume", action="store_true", help="keep what the JSON document has, and go on")
-    add("--table", action="store_true", help="print what the JSON document has; measure nothing")
+    add(
+        "--table",
+        nargs="*",
+        type=Path,
+        metavar="FILE",
+        help="print what JSON documents have (that of --output); measure nothing",
+    )
     add("--list", action="store_true", help="print the names of the cells, and stop")
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
-    if args.table:
-        print(text(json.loads(args.output.read_text())))
+    if args.table is not None:
+        documents = [json.loads(path.read_text()) for path in args.table or [args.output]]
+        workloads = [workload for document in documents for workload in document["workloads"]]
+        print(text({**documents[0], "workloads": workloads}))
         return 0
     questions: dict[str, tuple[Workload, list[Row]]] = {}
     for workload, row in cells(DECADES[1::2] if args.quick else DECADES):
