@@ -50,7 +50,14 @@ from benchmarks.workloads.base import Data, Row, noisy_labels
 RESULTS = Path(__file__).parent / "results" / "auto.json"
 GAPS = (1e-4, 1e-6)
 ROWS, COLUMNS, STRENGTHS = (50, 300_000), (2, 5_000), (1e-4, 1e4)
-NAMED = ("newton", "quasi-newton", "dual", "augmented-lagrangian", "proximal-newton")
+NAMED = (
+    "newton",
+    "quasi-newton",
+    "dual",
+    "augmented-lagrangian",
+    "interior-point",
+    "proximal-newton",
+)
 PEER, DEFAULT = "scikit-learn", "scikit-learn's default"
 WORST = 20
 # What is asked for: of `auto` beside the best by name and of columns beside rows, in most cells and

@@ -202,7 +202,7 @@ def _linear_svc(rng: np.random.Generator, data: Data) -> dict[str, Any]:
         kind = rng.choice(["hinge", "squared_hinge", "l1", "elasticnet"], p=[0.35, 0.3, 0.2, 0.15])
         if kind == "hinge":
             out["loss"] = "hinge"
-            out |= _solver(rng, "dual", "augmented-lagrangian")
+            out |= _solver(rng, "dual", "augmented-lagrangian", "interior-point")
         elif kind == "squared_hinge":
             out |= _solver(rng, *_SMOOTH)
         else:

@@ -55,7 +55,7 @@ def data(classes: int = 2, n: int = 60, d: int = 4):
         (
             {"solver": "bfgs"},
             "solver='bfgs' is not known; choose one of 'auto', 'newton', 'quasi-newton', "
-            "'dual', 'augmented-lagrangian', 'proximal-newton'.",
+            "'dual', 'augmented-lagrangian', 'interior-point', 'proximal-newton'.",
         ),
     ],
     ids=lambda v: str(v) if isinstance(v, dict) else "",

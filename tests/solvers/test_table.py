@@ -21,6 +21,7 @@ from separatrix.solvers import (
     SOLVERS,
     AugmentedLagrangian,
     DualDescent,
+    InteriorPoint,
     Newton,
     ProximalNewton,
     QuasiNewton,
@@ -38,6 +39,7 @@ MAKERS = {
     "quasi-newton": QuasiNewton,
     "dual": DualDescent,
     "augmented-lagrangian": AugmentedLagrangian,
+    "interior-point": InteriorPoint,
     "proximal-newton": ProximalNewton,
 }
 LOSSES = {loss.name: loss for loss in margin_losses()}
@@ -108,6 +110,7 @@ def test_what_accepts_what() -> None:
             "perceptron",
             "margin perceptron",
         },
+        "interior-point": {"hinge", "perceptron", "margin perceptron"},
         # Under another penalty only: see its own tests.
         "proximal-newton": set(),
     }
@@ -177,6 +180,7 @@ def test_all_solvers_of_a_loss_find_the_same_weights(solver: str, loss: str) -> 
         ("quasi-newton", "log loss"),
         ("quasi-newton", "squared hinge"),
         ("augmented-lagrangian", "hinge"),
+        ("interior-point", "hinge"),
         ("newton products", "log loss"),
     ],
 )
@@ -263,7 +267,8 @@ def test_select_solver_is_its_table() -> None:
         # forecast of so few is about as short for either.
         method = chosen.second if isinstance(chosen, Switching) else chosen
         assert not (isinstance(chosen, Switching) and hasattr(loss, "terms_at")), loss
-        assert type(method) is (Newton if loss.smooth else AugmentedLagrangian), loss
+        kinked = AugmentedLagrangian if hasattr(loss, "terms_at") else InteriorPoint
+        assert type(method) is (Newton if loss.smooth else kinked), loss
         chosen = type(select_solver(MarginObjective(wide, y, loss, C=1e4)))
         assert chosen is (Switching if loss.smooth else DualDescent), loss
         if loss.smooth:

@@ -81,8 +81,8 @@ class LinearSVC(CallbackSupportMixin, LinearClassifier):
     max_iter : int, default=100_000
         Limit on iterations; those of dual coordinate descent are passes, many and cheap.
     solver : str or Solver, default="auto"
-        ``"newton"``, ``"quasi-newton"``, ``"dual"``, ``"augmented-lagrangian"`` or
-        ``"proximal-newton"``.
+        ``"newton"``, ``"quasi-newton"``, ``"dual"``, ``"augmented-lagrangian"``,
+        ``"interior-point"`` or ``"proximal-newton"``.
         See :func:`separatrix.select_solver`; the hard margin has its own, selected by ``"auto"``.
     calibrate : {"sigmoid", "isotonic"}, optional
         Make ``predict_proba`` and ``predict_log_proba`` available: probabilities from the scores,

@@ -85,8 +85,8 @@ class LogisticRegression(CallbackSupportMixin, LinearClassifier):
     max_iter : int, default=10_000
         Limit on iterations; those of dual coordinate descent are passes, many and cheap.
     solver : str or Solver, default="auto"
-        ``"newton"``, ``"quasi-newton"``, ``"dual"``, ``"augmented-lagrangian"`` or
-        ``"proximal-newton"``.
+        ``"newton"``, ``"quasi-newton"``, ``"dual"``, ``"augmented-lagrangian"``,
+        ``"interior-point"`` or ``"proximal-newton"``.
         See :func:`separatrix.select_solver`.  Scikit-learn's names mean "auto".
     time_limit : float, optional
         Time limit in seconds; the fit then returns its best iterate with the gap that it reached.

@@ -19,6 +19,7 @@ from separatrix.solvers.column_descent import ColumnDescent
 from separatrix.solvers.decomposition import Decomposition
 from separatrix.solvers.dual_descent import DualDescent
 from separatrix.solvers.hard_margin import HardMargin
+from separatrix.solvers.interior_point import InteriorPoint
 from separatrix.solvers.newton import Newton
 from separatrix.solvers.protocol import Solver
 from separatrix.solvers.proximal_newton import ProximalNewton
@@ -38,6 +39,7 @@ __all__ = [
     "Decomposition",
     "DualDescent",
     "HardMargin",
+    "InteriorPoint",
     "Newton",
     "ProximalNewton",
     "ProximalQuasiNewton",
@@ -54,7 +56,14 @@ __all__ = [
 # the kernel machines have one solver each, which needs no name.
 SOLVERS: dict[str, type] = {
     method.name: method
-    for method in (Newton, QuasiNewton, DualDescent, AugmentedLagrangian, ProximalNewton)
+    for method in (
+        Newton,
+        QuasiNewton,
+        DualDescent,
+        AugmentedLagrangian,
+        InteriorPoint,
+        ProximalNewton,
+    )
 }
 
 
@@ -69,8 +78,8 @@ def select_solver(problem: LinearProblem) -> Solver:
                       parameters          :class:`Newton` with a Hessian or with products
     smooth loss, L2   larger              :class:`Newton` with products, of sparse rows with two
                                           levels of columns where that is forecast to be less
-    kinked loss, L2   up to 2,500         :class:`AugmentedLagrangian`
-                      parameters
+    kinked loss, L2   up to 2,500         the least forecast of :class:`InteriorPoint` and, where
+                      parameters          many rows are left out, :class:`AugmentedLagrangian`
     kinked loss, L2   larger              :class:`DualDescent`
     the last four     not as cheap as 20  :class:`Switching`: :class:`DualDescent`, and that method
     above             passes              as soon as its passes fall behind the forecast
@@ -84,9 +93,10 @@ def select_solver(problem: LinearProblem) -> Solver:
     other smooth      cheap or dear       :class:`ProximalNewton`
     loss, penalty
     with L1
-    with a kink,      cheap or dear       :class:`Smoothing`: the method for smooth losses, on
-    without a step                        smooth ones that come ever closer
-    in the dual, or
+    with a kink,      cheap or dear       :class:`InteriorPoint` where the Hessian is cheap, and
+    without a step                        otherwise :class:`Smoothing`: the method for smooth
+    in the dual                           losses, on smooth ones that come ever closer
+    with a kink,      cheap or dear       :class:`Smoothing`
     penalty with L1
     with a scale      cheap or dear       :class:`ScaleContinuation`: the method for smooth losses,
     of its own                            and where the scale falls to nothing in stages of it
@@ -175,8 +185,12 @@ def select_solver(problem: LinearProblem) -> Solver:
     if isinstance(problem, PointwiseObjective) and problem.loss.smoothable:
         stepping = hasattr(problem.loss, "dual_step") and problem.penalty.ridge
         # A slope that is flat where the weights are zero is as bad as a kink.
-        if problem.penalty.kinked or not (problem.smooth or stepping):
+        if problem.penalty.kinked:
             return Smoothing(select_solver)
+        if not (problem.smooth or stepping):
+            few = problem.design.n_samples <= _TALL * problem.design.n_features
+            inside = few and InteriorPoint.suits(problem) and forecast.hessian_pays(problem)
+            return InteriorPoint() if inside else Smoothing(select_solver)
     if isinstance(problem, Objective) and problem.penalty.kinked:
         return ColumnDescent() if ColumnDescent.suits(problem) else ProximalNewton()
     if isinstance(problem, Objective) and hasattr(problem, "with_least_scale"):
@@ -198,6 +212,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     )
 
 
+# Rows for each column from which on smooth losses, which begin on a sample, are the shorter way.
+_TALL = 20_000
 # What another method has to cost, in passes of dual descent, for a few of these to be worth it.
 _WORTH = 20.0
 
@@ -218,6 +234,8 @@ def _chosen(problem: MarginObjective) -> Solver:
             expected.append((forecast.quasi_newton(problem), QuasiNewton()))
         else:
             expected.append((forecast.augmented_lagrangian(problem), AugmentedLagrangian()))
+            if InteriorPoint.suits(problem):
+                expected.append((forecast.interior_point(problem), InteriorPoint()))
     if not expected:
         return DualDescent()
     cost, solver = min(expected, key=lambda pair: pair[0])

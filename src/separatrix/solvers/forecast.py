@@ -75,8 +75,11 @@ _CALM, _CHANGING, _BROAD = 30.0, 0.25, 1.5
 _LEAST_KINKED, _KINKED = 5.0, 30.0
 # The share of the rows whose multipliers are at no end of their range there.
 _BETWEEN = 0.6
-# Steps of the augmented Lagrangian, and the share of the rows in their Hessians.
-_ENVELOPED, _SHARE = 30.0, 0.4
+# Steps of the augmented Lagrangian, and the share of the rows in their Hessians, where no rows are
+# left out: the rows in play change from step to step, of which there are often thrice as many.
+_ENVELOPED, _SHARE = 30.0, 0.8
+# Steps of the interior-point method, and the evaluations of each.
+_INSIDE, _ALONG = 15.0, 6.0
 # Their evaluations, and products instead of a Hessian, which grow with the losses' strength.
 _ENVELOPES, _SOLVING = 2.0, 10.0
 # So many rows for each column leave most rows out of play from a sample on, of which there is one
@@ -291,6 +294,11 @@ def augmented_lagrangian(problem: LinearProblem) -> float:
         # Few rows can all get their margins, and the rows in play change from step to step.
         count *= math.sqrt(1.0 + strength / _CALM)
     return count * (_STEP + system + _ENVELOPES * evaluation)
+
+
+def interior_point(problem: LinearProblem) -> float:
+    """The interior-point method, whose Hessians are those of all rows."""
+    return _INSIDE * (_STEP + _hessian(problem) + _ALONG * _evaluation(problem))
 
 
 def conjugate_gradients(problem: LinearProblem) -> float:
