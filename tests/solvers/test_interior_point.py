@@ -86,6 +86,15 @@ def test_a_dual_point_shortens_the_way() -> None:
     assert begun.certificate.n_iter < alone.certificate.n_iter
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.5])
+def test_an_answer_of_an_intercept_alone_is_exact(epsilon: float) -> None:
+    X, _ = table(n=100)
+    problem = ResidualObjective(as_design(X), np.full(100, 5.0), EpsilonInsensitive(epsilon))
+    found = minimise(problem, InteriorPoint())
+    assert found.certificate.status == "optimal"
+    assert found.certificate.primal == 0.0
+
+
 def test_rows_that_are_separated_lie_on_the_margin_or_beyond() -> None:
     X, _ = table(n=200, d=10)
     problem = MarginObjective(as_design(X), np.sign(X @ np.arange(1.0, 11.0)), Hinge(), C=1e6)

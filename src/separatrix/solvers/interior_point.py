@@ -41,9 +41,10 @@ _SHORT = 0.995
 # ranges steps would be short.
 _EVEN, _WIDER = 0.3, 10.0
 _LEAST = 1e-300
-# A step has gained something where the gap, or the products down to this share of the objective,
-# are no more than so much of what they were; after so many that have not, rounding has ended it.
-_FINEST, _GAINED, _STILL = 1e-14, 0.9, 4
+# A step has gained something where the gap is no more than so much of the least before, or the
+# products, down to this share of the objective, of what they were.  At first, far from a dual
+# point, several steps may gain nothing; after so many of them rounding has ended the method.
+_FINEST, _GAINED, _STILL = 1e-14, 0.999, 10
 # From this share of the objective on, the slope is a product with the rows again: the sum of what
 # steps were to make of it gathers their rounding.
 _EXACT = 1e-5
@@ -125,6 +126,8 @@ class InteriorPointState:
         The sum of the products ``U p s``.
     gap : float
         At least the gap of the point and the multipliers, as floats give it.
+    least : float
+        The least gap so far.
     still : int
         The number of steps since one has gained something.
     """
@@ -137,6 +140,7 @@ class InteriorPointState:
     slope: np.ndarray
     products: float
     gap: float
+    least: float
     still: int = 0
 
 
@@ -168,13 +172,17 @@ class InteriorPoint(Solver):
         residual: np.ndarray | None = None,
     ) -> InteriorPointState:
         theta = np.array(theta, dtype=np.float64)
+        if residual is None and problem.balances:
+            # Where it is the whole answer, points inside come near it and never to it.
+            of_weights = problem.linear(problem.join(problem.weights_of(theta), 0.0))
+            theta[-1] = problem.best_intercept(of_weights)
         scores = problem.linear(theta)
         slopes, heights = _lines(problem, scores)
         short = heights.max(axis=0) - heights
         total = max(float(problem.upper.sum()), _LEAST)
         if residual is None:
-            # At first of the size of a mean loss.
-            level = max(problem.loss_value(scores) / total, _LEAST)
+            # At first of the size of a mean loss, or of what lines are apart where no row has one.
+            level = max(problem.loss_value(scores) / total, float(short.mean())) or 1.0
             above = short + _margin(short, level)
             return self._at(problem, theta, scores, above, level / above)
         residual = problem.clipped(residual)
@@ -206,11 +214,14 @@ class InteriorPoint(Solver):
         gap = products + 0.5 * inner(w, w / curvature[: len(w)].ravel())
         if problem.balances:
             gap += abs(float(slope[-1]) * float(problem.intercept_of(theta)))
-        still = 0
+        still, least = 0, gap
         if before is not None:
             fell = products <= _GAINED * before.products and products > _FINEST * abs(value)
-            still = 0 if fell or gap <= _GAINED * before.gap else before.still + 1
-        return InteriorPointState(theta, scores, value, above, shares, slope, products, gap, still)
+            still = 0 if fell or gap <= _GAINED * before.least else before.still + 1
+            least = min(gap, before.least)
+        return InteriorPointState(
+            theta, scores, value, above, shares, slope, products, gap, least, still
+        )
 
     def step(
         self,
@@ -270,7 +281,8 @@ class InteriorPoint(Solver):
         self, problem: PointwiseObjective, state: InteriorPointState, tol: float
     ) -> bool:
         # The gap itself is below what the products say.
-        return state.still > 0 or state.gap <= 3.0 * tol * abs(state.value)
+        near = state.gap <= 3.0 * tol * abs(state.value) or state.value == 0.0
+        return near or (state.still > 0 and state.gap <= abs(state.value))
 
     def stopped(self, problem: PointwiseObjective, state: InteriorPointState) -> str | None:
         return "precision_limit" if state.still >= _STILL else None
