@@ -808,7 +808,10 @@ class PointwiseObjective(Objective):
                     y, moved, weights = y[differ], moved[differ], weights[differ]
                     at_near, at_far = at_near[differ], at_far[differ]
                 at_middle, slope = slopes(middle)
-                if slope != 0.0 and (slope > 0.0) == (s0 > 0.0):
+                if slope == 0.0:
+                    # Inside of all optima, where rounding makes no loss.
+                    return middle
+                if (slope > 0.0) == (s0 > 0.0):
                     near, at_near = middle, at_middle
                 else:
                     far, at_far = middle, at_middle
