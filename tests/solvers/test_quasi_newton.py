@@ -311,6 +311,18 @@ def test_the_bound_from_a_pass_is_that_from_products(loss) -> None:
         assert known.dual == pytest.approx(plain.dual, rel=1e-10, abs=1e-9 * plain.primal)
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_product_with_the_hessian_in_one_pass_is_that_of_two(fit_intercept) -> None:
+    X, y = data(n=12_000)
+    v = np.random.default_rng(0).normal(size=D + fit_intercept)
+    for rows in (X, X.astype(np.float32), np.asfortranarray(X), sp.csr_matrix(X)):
+        objective = MarginObjective(as_design(rows), y, LogLoss(), fit_intercept=fit_intercept)
+        assert objective.in_one_pass
+        curvature = objective.curvature(objective.linear(0.1 * v))
+        plain = Objective.hessian_product(objective, curvature, v)
+        np.testing.assert_allclose(objective.hessian_product(curvature, v), plain, rtol=1e-12)
+
+
 def test_scores_that_overflow_are_not_taken_for_a_loss_of_zero() -> None:
     X, y = data(n=200)
     objective = MarginObjective(as_design(1e200 * X), y, LogLoss())
