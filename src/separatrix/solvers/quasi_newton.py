@@ -48,6 +48,7 @@ from separatrix.certificate import NO_OPTIMUM
 from separatrix.objectives.base import DENSE_HESSIAN, Objective
 from separatrix.solvers import forecast
 from separatrix.solvers.descent import (
+    Common,
     Descent,
     Point,
     bfgs_update,
@@ -65,8 +66,6 @@ from separatrix.solvers.protocol import require_smooth
 _TIGHT, _PRODUCTS = 1e-4, 100
 # The last steps whose rate is that at which those with a diagonal are expected to go on.
 _TRIED = 4
-# What is left at least of a diagonal beside what rows have in common.
-_REST = 1e-3
 
 
 @dataclass(frozen=True)
@@ -165,14 +164,10 @@ class _Iterated:
 class _Diagonal:
     """The diagonal of a Hessian, times the curvature that the last step has met beside it.
 
-    What rows have in common, their mean and the intercept, is the longest direction of a Hessian as
-    a rule.  It stands beside the diagonal of what is left of the rows without it.
-
     ``gaps``: those of the points so far, from the first one on.
     """
 
-    diagonal: np.ndarray
-    common: np.ndarray
+    diagonal: Common
     scale: float
     gaps: tuple[float, ...]
 
@@ -180,18 +175,10 @@ class _Diagonal:
     def of(cls, problem: Objective, state: QuasiNewtonState, gap: float) -> _Diagonal:
         curvature = problem.curvature(state.scores)
         diagonal = problem.hessian_diagonal(curvature).ravel()
-        diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
-        root = math.sqrt(float(np.add.reduce(curvature)))
-        common = problem.adjoint(curvature).ravel() / (root if root > 0.0 else 1.0)
-        # Nothing is left of an intercept, nor of a column that is constant.
-        rest = np.maximum(diagonal - common * common, _REST * diagonal)
-        return cls(rest, common, 1.0, (gap,))
+        return cls(Common.of(problem, curvature, diagonal), 1.0, (gap,))
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
-        """The solution, by the formula of Sherman and Morrison (1950)."""
-        out, along = rhs / self.diagonal, self.common / self.diagonal
-        share = inner(along, rhs) / (1.0 + inner(along, self.common))
-        return np.asarray((out - share * along) / self.scale)
+        return self.diagonal.solve(rhs) / self.scale
 
     def after(self, pairs: tuple[tuple[np.ndarray, np.ndarray, float], ...], gap: float) -> Self:
         """The same after another step."""
@@ -199,7 +186,7 @@ class _Diagonal:
         if pairs:
             _, y, product = pairs[-1]
             flat = y.ravel()
-            scale *= inner(flat, self.solve(flat)) / product
+            scale = inner(flat, self.diagonal.solve(flat)) / product
         return replace(self, scale=scale, gaps=(*self.gaps, gap))
 
     def left(self, goal: float) -> float:
