@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -309,6 +311,18 @@ def test_the_bound_from_a_pass_is_that_from_products(loss) -> None:
         assert known.dual == pytest.approx(plain.dual, rel=1e-10, abs=1e-9 * plain.primal)
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_product_with_the_hessian_in_one_pass_is_that_of_two(fit_intercept) -> None:
+    X, y = data(n=12_000)
+    v = np.random.default_rng(0).normal(size=D + fit_intercept)
+    for rows in (X, X.astype(np.float32), np.asfortranarray(X), sp.csr_matrix(X)):
+        objective = MarginObjective(as_design(rows), y, LogLoss(), fit_intercept=fit_intercept)
+        assert objective.in_one_pass
+        curvature = objective.curvature(objective.linear(0.1 * v))
+        plain = Objective.hessian_product(objective, curvature, v)
+        np.testing.assert_allclose(objective.hessian_product(curvature, v), plain, rtol=1e-12)
+
+
 def test_scores_that_overflow_are_not_taken_for_a_loss_of_zero() -> None:
     X, y = data(n=200)
     objective = MarginObjective(as_design(1e200 * X), y, LogLoss())
@@ -336,3 +350,31 @@ def test_no_hessian_is_formed_where_its_diagonal_suffices(monkeypatch) -> None:
         counts.append(len(formed))
     # Columns that go together are worth one, which is formed once their rate is seen.
     assert counts == [0, 1]
+
+
+def test_after_a_sample_no_hessian_is_formed_of_all_rows(monkeypatch) -> None:
+    """With weak losses of rows that have a mean, steps without a Hessian are few."""
+    formed: list[int] = []
+    hessian = MarginObjective.hessian
+
+    def noted(self, *of):
+        formed.append(self.design.n_samples)
+        return hessian(self, *of)
+
+    monkeypatch.setattr(MarginObjective, "hessian", noted)
+    rng = np.random.default_rng(0)
+    n, d = 20_000, 300
+    X = (1.0 + np.arange(d)) ** -0.5 * rng.normal(size=(n, d)) + 0.2
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    scores = X @ rng.normal(size=d)
+    scores = (scores - scores.mean()) / scores.std()
+    y = np.where(scores + rng.normal(size=n) > 0.0, 1.0, -1.0)
+    steps = []
+    for C, intercept in itertools.product((0.01, 1.0), (False, True)):
+        objective = MarginObjective(as_design(X), y, LogLoss(), C=C, fit_intercept=intercept)
+        certificate = minimise(objective, QuasiNewton(), tol=1e-4, seed=0).certificate
+        assert certificate.ok, str(certificate)
+        steps.append(certificate.n_iter)
+    assert n not in formed
+    # Without what the rows have in common they are 4, 6, 7 and 5.
+    assert max(steps) <= 3, steps

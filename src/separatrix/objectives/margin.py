@@ -17,8 +17,6 @@ from separatrix.objectives.pointwise import PointwiseObjective
 
 # From so many rows on, vectors of their length are worth a kernel.
 _MANY = 50_000
-# From so many entries on, one pass instead of two products is.
-_FUSED = 200_000
 # Rows from which on one look at vectors of their length is worth a kernel beside such a pass.
 _SEVERAL = 25_000
 # By how much a margin that is short of 1 may have been meant to be 1.
@@ -40,9 +38,9 @@ class MarginObjective(PointwiseObjective):
     of_classes = True
 
     def evaluate(self, theta: np.ndarray, scores: np.ndarray | None = None) -> Evaluation:
-        # A design or a loss of somebody else's may lack what one pass asks for.
-        able = hasattr(self.loss, "value_at") and getattr(self.design, "pieces", None) is not None
-        if scores is not None or self.design.n_stored < _FUSED or not able:
+        # A loss of somebody else's may lack what one pass asks for.
+        able = hasattr(self.loss, "value_at") and self.in_one_pass
+        if scores is not None or not able:
             return super().evaluate(theta, scores)
         w, b = self.weights_of(theta), float(self.intercept_of(theta))
         scores, loss, paired, adjoint, slope = margin_pass(

@@ -120,25 +120,31 @@ def _pass(rows, y, upper, w, b, scores, sums, size, adjoint, first, last):
         sums[0, k], sums[1, k], sums[2, k] = loss, paired, total
 
 
+def _reading(design: Design) -> tuple[Any, dict[str, Any]]:
+    """The rows of a design, and the compiled functions that read and add up blocks of them."""
+    pieces = design.pieces
+    assert pieces is not None
+    rows, block_dot, block_add = pieces
+    return rows, {"block_dot": block_dot, "block_add": block_add}
+
+
+def _block(design: Design) -> int:
+    """How many rows are read at a time."""
+    if design.by_rows:
+        return _BLOCK
+    return _LONG_BLOCK if design.n_features <= _WIDE else _LONGEST_BLOCK
+
+
 def margin_pass(
     design: Design, loss: Loss, y: np.ndarray, upper: np.ndarray, w: np.ndarray, b: float
 ) -> tuple[np.ndarray, float, float, np.ndarray, float]:
     """Scores, ``sum U l``, ``sum r s``, ``X' r`` and ``sum r`` for a loss of the margin."""
-    pieces = design.pieces
-    assert pieces is not None
-    rows, block_dot, block_add = pieces
+    rows, reading = _reading(design)
     kernel = compilation.specialise(
-        _pass,
-        block_dot=block_dot,
-        block_add=block_add,
-        value_at=loss.value_at,
-        slope_at=loss.slope_at,
+        _pass, **reading, value_at=loss.value_at, slope_at=loss.slope_at
     )
     n, d = design.shape
-    scores = np.empty(n)
-    size = _BLOCK
-    if not design.by_rows:
-        size = _LONG_BLOCK if d <= _WIDE else _LONGEST_BLOCK
+    scores, size = np.empty(n), _block(design)
     sums = np.empty((3, -(-n // size)))
     w = np.ascontiguousarray(w, dtype=np.float64)
     before = (rows, y, upper, w, b, scores, sums, size)
@@ -146,6 +152,37 @@ def margin_pass(
     (adjoint,) = run_in_blocks(kernel, before, n, size, work, lambda: (np.zeros(d),))
     total, paired, slope = (float(v) for v in sums.sum(axis=1))
     return scores, total, paired, adjoint, slope
+
+
+def _product(rows, curvature, w, b, sums, size, adjoint, first, last):
+    """The rows from ``first`` to ``last``; of each block the sum of what is added up."""
+    slopes = np.empty(size)
+    for start in range(first, last, size):
+        stop = min(start + size, last)
+        block_dot(rows, start, stop, w, slopes)
+        for i in range(start, stop):
+            slopes[i - start] = curvature[i] * (slopes[i - start] + b)
+        total = 0.0
+        for k in range(stop - start):
+            total += slopes[k]
+        block_add(rows, start, stop, slopes, adjoint)
+        sums[start // size] = total
+
+
+def curved_product(
+    design: Design, curvature: np.ndarray, w: np.ndarray, b: float
+) -> tuple[np.ndarray, float]:
+    """``X' D (X w + b)`` and ``sum D (X w + b)``, where ``D`` has the curvatures of the rows."""
+    rows, reading = _reading(design)
+    kernel = compilation.specialise(_product, **reading)
+    n, d = design.shape
+    size = _block(design)
+    sums = np.empty(-(-n // size))
+    w = np.ascontiguousarray(w, dtype=np.float64)
+    before = (rows, read_only(curvature), w, b, sums, size)
+    work = 2.0 * design.n_stored + 2.0 * n
+    (adjoint,) = run_in_blocks(kernel, before, n, size, work, lambda: (np.zeros(d),))
+    return adjoint, float(sums.sum())
 
 
 def _slopes(y, upper, scores, out, first, last):

@@ -21,6 +21,8 @@ from separatrix.solvers.protocol import Candidate, Solver
 
 # The most trials of a search along a line.
 _TRIALS = 100
+# What is left at least of a diagonal beside what rows have in common.
+_REST = 1e-3
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,37 @@ class Point:
         value = problem.penalty_value(theta) + found.loss
         gradient = problem.penalty_gradient(theta) + found.adjoint
         return cls(theta, found, value, gradient, **more)
+
+
+@dataclass(frozen=True)
+class Common:
+    """What stands in for a Hessian: a diagonal, and beside it what the rows have in common.
+
+    Their mean and the intercept are the longest direction of a Hessian as a rule.
+    """
+
+    diagonal: np.ndarray
+    along: np.ndarray
+    # The quotient of the formula of Sherman and Morrison (1950).
+    share: float
+
+    @classmethod
+    def of(cls, problem: Any, curvature: np.ndarray, diagonal: np.ndarray | None = None) -> Self:
+        """The stand-in with a diagonal; by default that of the penalty and of nothing else."""
+        root = math.sqrt(float(np.add.reduce(curvature)))
+        common = problem.adjoint(curvature).ravel() / (root if root > 0.0 else 1.0)
+        square = common * common
+        if diagonal is None:
+            penalty = np.broadcast_to(problem._penalty_curvature(), problem.shape).ravel()
+            diagonal = penalty + square
+        diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
+        # Nothing is left of an intercept, nor of a column that is constant.
+        rest = np.maximum(diagonal - square, _REST * diagonal)
+        along = common / rest
+        return cls(rest, along, 1.0 / (1.0 + inner(along, common)))
+
+    def solve(self, rhs: np.ndarray) -> np.ndarray:
+        return np.asarray(rhs / self.diagonal - self.share * inner(self.along, rhs) * self.along)
 
 
 AnyPoint = TypeVar("AnyPoint", bound=Point)

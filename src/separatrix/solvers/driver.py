@@ -1078,7 +1078,10 @@ class _Fit:
             return None
         assert self.best is not None
         primal, candidate, _ = self.best
-        found = self.problem.certify(_in_single(candidate.theta), self.proof, tol)
+        theta = _in_single(candidate.theta)
+        at = self.problem.objective_at(theta, None)
+        known = None if at is None else Bound(at[0], -np.inf, np.inf, None, at[1])
+        found = self.problem.certify(theta, self.proof, tol, known)
         # Beyond a bound of the weights the objective is infinite, and so is its tolerance.
         good = found.gap <= tol * found.primal < np.inf
         good = good or found.primal - primal <= 1e-6 * abs(primal)

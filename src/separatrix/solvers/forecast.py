@@ -435,9 +435,9 @@ def hessian_pays(problem: LinearProblem) -> bool:
     return gram / speed + float(np.prod(problem.shape)) ** 3 / 100 < 400.0 * product
 
 
-def hessian_in_passes(problem: LinearProblem) -> float:
-    """How many evaluations a Hessian of all rows costs, with its factor."""
-    return _hessian(problem) / _evaluation(problem)
+def hessian_in_passes(problem: LinearProblem, share: float = 1.0) -> float:
+    """How many evaluations a Hessian of all rows costs, or of a share of them, with its factor."""
+    return (share * gram(problem) + factorisation(problem)) / _evaluation(problem)
 
 
 def _evaluation(problem: LinearProblem) -> float:

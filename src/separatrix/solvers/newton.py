@@ -2,11 +2,12 @@
 
 Where the parameters are few, the Hessian is formed and factorised; otherwise the Newton system is
 solved inexactly by conjugate gradients, preconditioned with the Hessian's diagonal (Lin, Weng and
-Keerthi, 2008; Galli and Lin, 2022) or, for several outputs, with its blocks of one output each,
-from a sample of the rows and kept over some steps, or, where that is asked for, with two levels of
-columns (:mod:`~separatrix.solvers.two_level_preconditioner`).  The step length comes from a search
-along the scores, which costs no product with the data; the objective never rises, so the method
-cannot diverge.
+Keerthi, 2008; Galli and Lin, 2022), where the loss is weak with what the rows have in common, or,
+for several outputs, with its blocks of one output each, from a sample of the rows and kept over
+some steps, or, where that is asked for, with two levels of columns
+(:mod:`~separatrix.solvers.two_level_preconditioner`).  The step length comes from a search along
+the scores, which costs no product with the data; the objective never rises, so the method cannot
+diverge.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from separatrix._compiled import pool
 from separatrix._compiled.linear_algebra import (
     conjugate_gradients,
     factorise,
+    inner,
     solve_columns,
     solve_positive,
 )
@@ -33,6 +35,7 @@ from separatrix.solvers import (
     two_level_preconditioner,
 )
 from separatrix.solvers.descent import (
+    Common,
     Descent,
     Point,
     descent_direction,
@@ -43,6 +46,9 @@ from separatrix.solvers.descent import (
 from separatrix.solvers.protocol import Solver, require_smooth
 from separatrix.solvers.small_newton import SmallNewton
 from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
+
+# The share of a Hessian's diagonal in what preconditions conjugate gradients beside the penalty.
+_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,7 @@ class NewtonState(Point):
     were taken with it.
     """
 
-    diagonal: np.ndarray | None = None
+    diagonal: np.ndarray | Common | None = None
     blocks: Blocks | None = None
     levels: TwoLevelPreconditioner | None = None
     products: int = 0
@@ -288,8 +294,21 @@ class Newton(Descent):
             return state.blocks.solve, state
         diagonal = state.diagonal
         if diagonal is None or not problem.penalty.coercive:
-            diagonal = self._diagonal(problem, curvature)
-        return diagonal, replace(state, diagonal=diagonal)
+            weak = self._is_weak(problem, curvature)
+            diagonal = Common.of(problem, curvature) if weak else self._diagonal(problem, curvature)
+        state = replace(state, diagonal=diagonal)
+        return diagonal.solve if isinstance(diagonal, Common) else diagonal, state
+
+    @staticmethod
+    def _is_weak(problem: Objective, curvature: np.ndarray) -> bool:
+        """Whether the diagonal is the penalty's, because no column is longer than all rows are.
+
+        What the rows have in common is then what conjugate gradients meet first.
+        """
+        penalty = problem.penalty.strong_convexity
+        if problem.in_passes or problem.output_shape or curvature.ndim > 1 or not penalty > 0.0:
+            return False
+        return _SHARE * inner(curvature, problem.design.row_squares()) <= penalty
 
     def _patience(self, problem: Objective) -> float:
         """After how many products blocks of the Hessian pay; infinite where they do not."""
@@ -354,7 +373,7 @@ class Newton(Descent):
         if problem.penalty.strong_convexity > 0.0:
             # The diagonal alone slows down what the penalty conditions well; a hundredth of it
             # still tames columns of wild scale (Galli and Lin, 2022).
-            diagonal = 0.99 * problem.penalty.strong_convexity + 0.01 * diagonal
+            diagonal = (1.0 - _SHARE) * problem.penalty.strong_convexity + _SHARE * diagonal
         return diagonal
 
     def step(

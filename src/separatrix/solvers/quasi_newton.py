@@ -8,10 +8,12 @@ one pass over the data, which gives the value, the gradient and the certificate 
 
 It starts from the optimum on the sample, found in the same way on a sample of the sample.  Where
 there are too few rows to leave any out, and a Hessian costs as much as many passes, the first
-steps take its diagonal instead, scaled by what the last step has shown of the curvature (Liu and
-Nocedal, 1989):  where columns are nearly independent, they reach the optimum before a Hessian would
-be formed.  Where the rate at which they close the gap promises less, it is formed at the point
-reached.
+steps take its diagonal instead, beside what the rows have in common, scaled by what the last step
+has shown of the curvature (Liu and Nocedal, 1989):  where columns are nearly independent, or the
+loss is weak beside the penalty, they reach the optimum before a Hessian would be formed.  Where the
+rate at which they close the gap promises less, it is formed at the point reached.  The optimum on a
+sample is such a case, too, and all rows go on with what it has taught; the Hessian that they may
+then need is that of a sample again.
 
 Where the steps stop paying, the Hessian is formed anew at the point reached, on four times the
 rows; on all of them the method is Newton's.  Where that costs no more than a pass or two, and the
@@ -46,6 +48,7 @@ from separatrix.certificate import NO_OPTIMUM
 from separatrix.objectives.base import DENSE_HESSIAN, Objective
 from separatrix.solvers import forecast
 from separatrix.solvers.descent import (
+    Common,
     Descent,
     Point,
     bfgs_update,
@@ -164,17 +167,18 @@ class _Diagonal:
     ``gaps``: those of the points so far, from the first one on.
     """
 
-    diagonal: np.ndarray
+    diagonal: Common
     scale: float
     gaps: tuple[float, ...]
 
     @classmethod
     def of(cls, problem: Objective, state: QuasiNewtonState, gap: float) -> _Diagonal:
-        diagonal = problem.hessian_diagonal(problem.curvature(state.scores)).ravel()
-        return cls(np.where(diagonal > 0.0, diagonal, 1.0), 1.0, (gap,))
+        curvature = problem.curvature(state.scores)
+        diagonal = problem.hessian_diagonal(curvature).ravel()
+        return cls(Common.of(problem, curvature, diagonal), 1.0, (gap,))
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
-        return np.asarray(rhs / (self.scale * self.diagonal))
+        return self.diagonal.solve(rhs) / self.scale
 
     def after(self, pairs: tuple[tuple[np.ndarray, np.ndarray, float], ...], gap: float) -> Self:
         """The same after another step."""
@@ -182,7 +186,7 @@ class _Diagonal:
         if pairs:
             _, y, product = pairs[-1]
             flat = y.ravel()
-            scale = inner(flat, flat / self.diagonal) / product
+            scale = inner(flat, self.diagonal.solve(flat)) / product
         return replace(self, scale=scale, gaps=(*self.gaps, gap))
 
     def left(self, goal: float) -> float:
@@ -484,9 +488,10 @@ class QuasiNewton(Descent):
         if isinstance(state.factor, _Diagonal):
             if len(state.factor.gaps) > _TRIED:
                 left = state.factor.left(self.tuning.goal * abs(state.value))
-                if left > forecast.hessian_in_passes(problem) + self.tuning.left:
+                rows = self._sample_size(problem)
+                if left > forecast.hessian_in_passes(problem, rows / n) + self.tuning.left:
                     # Its first steps are not held against it.
-                    return replace(self._with_factor(problem, state, n), slow=-1)
+                    return replace(self._with_factor(problem, state, rows), slow=-1)
         elif state.slow >= 2:
             rows = 4 * state.rows if problem.penalty.coercive else n
             return self._with_factor(problem, state, rows)
