@@ -342,9 +342,10 @@ class Tuning:
         once the last one made the objective fall by the first number times itself or less, and
         ends where slopes are off by the second number times the threshold.
     proved : float
-        A leap ends where slopes are off by this part of the tolerance, if that is more.
+        A leap ends at the latest where slopes are off by this part of the tolerance times the
+        threshold: whatever else it waits for would prove more than is needed.
     quadratic : float
-        A leap ends no later than where slopes are off by this part of what they were.
+        Above that it goes on until slopes are off by no more than this part of what they were.
     settled_classes : float
         It is the first number of `settled` for several classes, whose weights move against twice
         their curvature, unless that is larger.
@@ -382,7 +383,7 @@ class Tuning:
     dense: float = DENSE_HESSIAN
     sharper: float = 0.25
     settled: tuple[tuple[float, float], tuple[float, float]] = ((1e-4, 1e-3), (1e-3, 5e-2))
-    proved: float = 0.1
+    proved: float = 0.5
     quadratic: float = 0.05
     settled_classes: float = 1e-2
     crowd: float = 0.05
@@ -670,9 +671,9 @@ class ProximalNewton(GapDescent):
             share = max(share, self.tuning.settled_classes)
         settled = False
         if state.fall <= state.patience * share * abs(state.value):
-            # To prove a gap, slopes have to be no nearer to their thresholds than a part of it.
-            exactly = max(exactly, self.tuning.proved * self.tol)
             close = min(exactly * level, self.tuning.quadratic * float(away.max()))
+            # To prove a gap, slopes have to be no nearer to their thresholds than a part of it.
+            close = max(close, self.tuning.proved * self.tol * level)
             ahead = model.leap(close, check_interrupt)
             if model.crowd > 0.0:
                 new = self._with_dual(problem, new, ahead)
