@@ -674,3 +674,26 @@ def test_factors_by_column_without_a_kink() -> None:
         found = minimise(problem, solver, tol=1e-10)
         assert found.certificate.ok, str(found.certificate)
         assert found.certificate.primal == pytest.approx(best.certificate.primal, rel=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_driver_gets_the_products_of_the_dual_point(intercept: bool) -> None:
+    """The bound of a candidate takes no product with the data, and is that of its residual."""
+    problem = objective(LogLoss(), fit_intercept=intercept)
+    solver = ProximalNewton()
+    state = solver.init(problem, problem.zero(), np.random.default_rng(0))
+    for _ in range(3):
+        state = solver.step(problem, state, lambda: None)
+        given = solver.candidate(problem, state)
+        assert given.residual is not None and given.adjoint is not None
+        np.testing.assert_array_equal(given.adjoint, problem.design.t_dot(given.residual))
+        found = problem.bound(given.theta, given.residual, given.scores, given.adjoint)
+        plain = problem.bound(given.theta, given.residual)
+        assert found.dual == pytest.approx(plain.dual, rel=1e-12)
+        assert found.residual is not None and found.adjoint is not None
+        own = problem.design.t_dot(found.residual)
+        sizes = problem.design.absolute_t_dot(found.residual)
+        # Each entry is off by what ``apart`` allows, beside the rounding of two products.
+        assert np.all(np.abs(found.adjoint - own) <= (found.apart + 2 * N * 2.0**-53) * sizes)
+    problem.design.t_dot = lambda a: pytest.fail("a product with the data")
+    problem.bound(given.theta, given.residual, given.scores, given.adjoint)

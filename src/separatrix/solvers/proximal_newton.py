@@ -234,8 +234,8 @@ class ProximalNewtonState:
     theta, scores : ndarray
     value : float
         The objective.
-    residual : ndarray
-        The best dual point so far, of the value ``dual``.
+    residual, product : ndarray
+        The best dual point so far, of the value ``dual`` once it is made feasible, and ``X' r``.
     adjoint : ndarray or None
         ``X' r`` at the last dual point, None where the last step had none.
     index : ndarray
@@ -263,6 +263,7 @@ class ProximalNewtonState:
     value: float
     residual: np.ndarray
     dual: float
+    product: np.ndarray
     adjoint: np.ndarray | None
     index: np.ndarray
     part: Objective | None = None
@@ -432,20 +433,26 @@ class ProximalNewton(GapDescent):
             part = problem.some(self._sample_size(problem), rng)
             if part is not problem:
                 theta = self.optimum(part, rng, problem.check_interrupt)
-        scores = problem.linear(theta)
-        value = problem.value(theta, scores)
-        nothing = np.zeros_like(scores)
-        if not value <= problem.value(problem.zero(), nothing):
-            # A hint that is worse than none.
-            theta, scores = problem.zero(), nothing
-            value = problem.value(theta, scores)
+        # The scores of no weights need no product with the data.
+        scores = np.zeros((problem.design.n_samples, *problem.output_shape))
+        value = problem.value(problem.zero(), scores)
+        if theta.any():
+            found = problem.linear(theta)
+            there = problem.value(theta, found)
+            if there <= value:
+                scores, value = found, there
+            else:
+                # A hint that is worse than none.
+                theta = problem.zero()
+        nothing = np.zeros_like(problem.weights_of(theta))
         state = ProximalNewtonState(
             theta,
             scores,
             value,
             np.zeros_like(scores),
             0.0,
-            np.zeros_like(theta),
+            nothing,
+            nothing,
             np.zeros(0, dtype=np.intp),
         )
         if residual is not None:
@@ -483,14 +490,13 @@ class ProximalNewton(GapDescent):
         adjoint = problem.design.t_dot(residual)
         v = -adjoint
         scale = problem.penalty.dual_scale(v)
-        if scale < 1.0:
-            residual = scale * residual
-        dual = -problem.conjugate_value(residual) - problem.penalty.conjugate(scale * v)
+        feasible = scale * residual if scale < 1.0 else residual
+        dual = -problem.conjugate_value(feasible) - problem.penalty.conjugate(scale * v)
         if problem.intercept_penalty > 0.0:
-            slope = np.square(residual.sum(axis=0))
+            slope = np.square(feasible.sum(axis=0))
             dual -= 0.5 * float(np.sum(slope)) / problem.intercept_penalty
         if dual > state.dual:
-            return replace(state, residual=residual, dual=dual, adjoint=adjoint)
+            return replace(state, residual=residual, product=adjoint, dual=dual, adjoint=adjoint)
         return replace(state, adjoint=adjoint)
 
     def _is_cheap(self, problem: Objective, index: np.ndarray) -> bool:
@@ -714,4 +720,5 @@ class ProximalNewton(GapDescent):
         )
 
     def candidate(self, problem: Objective, state: ProximalNewtonState) -> Candidate:
-        return Candidate(state.theta, state.residual, None if state.by_columns else state.scores)
+        scores = None if state.by_columns else state.scores
+        return Candidate(state.theta, state.residual, scores, state.product)
