@@ -183,6 +183,12 @@ def main(argv: Sequence[str] | None = None) -> int:
                 if rows:
                     into = document["workloads"]
                     run_workload(workload, rows, solvers, options, say, into, stock)
+            # Rows of the means first: an interrupted comparison has them.
+            for task in asked:
+                document["statements"].append(statements.measure(task, options, say))
+            for row in machine_rows:
+                measured = kernel_machines.measure(row, machines, options, say)
+                document["kernel_machines"].append(measured)
             for name in figures:
                 say(f"  {name}")
                 setup = system.Setup(
@@ -192,11 +198,6 @@ def main(argv: Sequence[str] | None = None) -> int:
                     document["system"][name] = system.figure(name).measure(setup)
                 except RuntimeError as error:  # a process of it failed: the other figures go on
                     document["system"][name] = {"error": str(error)}
-        for task in asked:
-            document["statements"].append(statements.measure(task, options, say))
-        for row in machine_rows:
-            measured = kernel_machines.measure(row, machines, options, say)
-            document["kernel_machines"].append(measured)
     except KeyboardInterrupt:
         print("interrupted: the rows so far", file=sys.stderr)
         document["interrupted"] = True
