@@ -898,20 +898,18 @@ class Objective(LinearProblem):
             r = projected
         if self.balances:
             r = self.balanced(r)
-        # How far ``r`` is from the residual of the product: balanced once more, or scaled as the
-        # product is, it differs in the last digits of each alone.
-        apart = 0.0
-        if adjoint is not None and r is not given and bool((r != given).any()):
-            apart = 4.0 * UNIT
-            if not np.all(np.abs(r - given) <= 0.5 * apart * np.abs(r)):
-                adjoint, apart = None, 0.0
-        if adjoint is None:
+        if adjoint is None or (r is not given and bool((r != given).any())):
+            # What is balanced once more differs in last digits alone, and of columns far from zero
+            # the bound would be charged for these.
             adjoint = self.design.t_dot(r)
         v = -adjoint
         scale = min(self.penalty.dual_scale(v), self.dual_scale(r))
+        # A product that is scaled as its residual is differs from that of the scaled residual in
+        # the last digits of each alone.
+        apart = 0.0
         if scale < 1.0:
             # Towards zero: within the domain of every loss, and balanced as before.
-            r, v, adjoint, apart = scale * r, scale * v, scale * adjoint, apart + 4.0 * UNIT
+            r, v, adjoint, apart = scale * r, scale * v, scale * adjoint, 4.0 * UNIT
         dual = self._weak_duality(theta, scores, primal, r, v)
         if self.penalty.coercive and not dual > _POOR * primal:
             # Far from the optimum the slopes are too long: somewhere between them and zero, which
