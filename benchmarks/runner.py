@@ -5,7 +5,7 @@
    yet known well enough, nothing stops early, so the first sweeps establish it.
 2. **Limit.** A run may take `Options.limit` seconds; once a solver of the same group has reached
    the tightest target in ``t`` seconds, the others of it may take ``3 t``, and those of another
-   group ``30 t``; groups that are in the table only where they are the fastest may take ``3 t`` of
+   group ``10 t``; groups that are in the table only where they are the fastest may take ``3 t`` of
    any peer. A sweep ends when its runs have taken three times its limit. Once the row has taken
    `Options.row_limit`, a run may take ten times the time of the fastest solver. `Options.floor` is
    allowed in any case. A solver that hit its limit before it had reached even the loosest target
@@ -51,7 +51,7 @@ class Options:
     # How many times the seconds of the fastest so far a run may take: of its own group, of all, and
     # what is allowed in any case.
     of_group: float = 3.0
-    of_all: float = 30.0
+    of_all: float = 10.0
     in_any_case: float = 10.0
     repeat_below: float = 20.0
     # A solver that took this many times the seconds of the fastest peer to every target is not run
