@@ -26,11 +26,11 @@ import scipy.sparse as sp
 
 import separatrix
 from benchmarks import report
-from benchmarks.workloads import load_workloads, match
+from benchmarks.workloads import dense, load_workloads, match
 from separatrix import SVC, LogisticRegression, Perceptron, select_solver
 from separatrix._compiled import narrow_products, outer_products
 from separatrix.data.design import as_design
-from separatrix.losses import Hinge, LogLoss, SquaredHinge, SquaredResidual
+from separatrix.losses import EpsilonInsensitive, Hinge, LogLoss, SquaredHinge, SquaredResidual
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, L2, ElasticNet
 from separatrix.objectives.residual import ResidualObjective
@@ -42,10 +42,12 @@ from separatrix.solvers import (
     AugmentedLagrangian,
     ColumnDescent,
     DualDescent,
+    InteriorPoint,
     Newton,
     ProximalNewton,
     QuasiNewton,
     Screening,
+    Smoothing,
     Switching,
     TwoLevels,
     augmented_lagrangian,
@@ -355,6 +357,24 @@ def _lasso(n: int, d: int, share: float) -> Callable[[], Any]:
     return lambda: ResidualObjective(as_design(X), y, SquaredResidual(), L1(), C=C)
 
 
+def _collinear() -> Any:
+    data = dense.load(5000, 500)
+    return data.dense, data.y
+
+
+def _tube(n: int, d: int, epsilon: float) -> Callable[[], Any]:
+    """Residuals in a tube, of columns that share a few factors."""
+    X, rng = dense.load(n, d).dense, np.random.default_rng(1)
+    y = X @ rng.normal(size=d) + rng.standard_t(3, n)
+    return lambda: ResidualObjective(as_design(X), y, EpsilonInsensitive(epsilon))
+
+
+def _tubes(n: int, d: int, epsilon: float) -> tuple[Fit, Fit]:
+    problem = _tube(n, d, epsilon)
+    envelopes = _constant(Smoothing(select_solver))
+    return _fit(problem, _constant(InteriorPoint())), _fit(problem, envelopes)
+
+
 def _alone(problem: Any) -> Any:
     """The method that would take over from dual descent, or that is chosen without it."""
     chosen = select_solver(problem)
@@ -433,6 +453,8 @@ _CLASSES = {
         penalty=L1(),
     ),
 }
+_INSIDE = _rows(_collinear, "5,000 x 500, collinear", ("hinge", 1.0), ("hinge", 100.0))
+_TUBES = {"20,000 x 50": (20_000, 50, 0.5), "3,000 x 170": (3000, 170, 0.0)}
 _LASSO = {"2,000 x 100": (2000, 100, 0.05), "500 x 2,000": (500, 2000, 0.01)}
 _PASSES = {"categories in passes log C=1": _in_passes(_clicks, "log", 1.0, 25_000)}
 _NEAR = {"200,000 x 30 in passes hinge C=1": _in_passes(_wide_tall, "hinge", 1.0, 50_000)}
@@ -446,6 +468,20 @@ ABLATIONS: tuple[Ablation, ...] = (
         _CLICKED,
         _constant(Newton(dense=False, levels=True)),
         _constant(Newton(dense=False)),
+    ),
+    *_solvers(
+        "interior points, beside the augmented Lagrangian",
+        _INSIDE,
+        _constant(InteriorPoint()),
+        _constant(AugmentedLagrangian()),
+    ),
+    *(
+        Ablation(
+            "interior points, beside envelopes",
+            f"{name} epsilon-insensitive, epsilon={sizes[2]:g}",
+            partial(_tubes, *sizes),
+        )
+        for name, sizes in _TUBES.items()
     ),
     *_solvers("levels in passes", _PASSES, _constant(TwoLevels()), _constant(QuasiNewton())),
     *(

@@ -95,6 +95,14 @@ def test_an_answer_of_an_intercept_alone_is_exact(epsilon: float) -> None:
     assert found.certificate.primal == 0.0
 
 
+def test_a_fit_that_is_cut_short_keeps_its_lowest_point() -> None:
+    problem = classes(C=10.0)
+    for steps in range(1, 8):
+        found = minimise(problem, InteriorPoint(), tol=1e-9, max_iter=steps).certificate
+        assert found.status == "max_iter"
+        assert found.primal <= problem.value(problem.zero())
+
+
 def test_rows_that_are_separated_lie_on_the_margin_or_beyond() -> None:
     X, _ = table(n=200, d=10)
     problem = MarginObjective(as_design(X), np.sign(X @ np.arange(1.0, 11.0)), Hinge(), C=1e6)

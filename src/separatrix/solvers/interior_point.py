@@ -128,6 +128,10 @@ class InteriorPointState:
         At least the gap of the point and the multipliers, as floats give it.
     least : float
         The least gap so far.
+    lowest : ndarray
+        The point of the least objective so far: on the way that rises at times.
+    lowest_value : float
+        The objective there.
     still : int
         The number of steps since one has gained something.
     """
@@ -141,6 +145,8 @@ class InteriorPointState:
     products: float
     gap: float
     least: float
+    lowest: np.ndarray
+    lowest_value: float
     still: int = 0
 
 
@@ -214,14 +220,17 @@ class InteriorPoint(Solver):
         gap = products + 0.5 * inner(w, w / curvature[: len(w)].ravel())
         if problem.balances:
             gap += abs(float(slope[-1]) * float(problem.intercept_of(theta)))
-        still, least = 0, gap
+        still, least, lowest, lowest_value = 0, gap, theta, value
         if before is not None:
             fell = products <= _GAINED * before.products and products > _FINEST * abs(value)
             still = 0 if fell or gap <= _GAINED * before.least else before.still + 1
             least = min(gap, before.least)
+            if before.lowest_value < value:
+                lowest, lowest_value = before.lowest, before.lowest_value
         return InteriorPointState(
-            theta, scores, value, above, shares, slope, products, gap, least, still
-        )
+            theta, scores, value, above, shares, slope,
+            products, gap, least, lowest, lowest_value, still,
+        )  # fmt: skip
 
     def step(
         self,
@@ -252,7 +261,9 @@ class InteriorPoint(Solver):
 
         # What the step to zero leaves of the products says how far they may fall at once.
         _, (t, u, lifted, turned, both) = move(-shares)
-        left = max(1.0 + (t * lifted + u * turned + t * u * both) / state.products, 0.0)
+        left = max(
+            1.0 + (t * lifted + u * turned + t * u * both) / max(state.products, _LEAST), 0.0
+        )
         level = state.products / max(len(shares) * float(upper.sum()), _LEAST)
         check_interrupt()
         by, (t, u, *_) = move((left**3 * level - rises * turns) / above - shares)
@@ -270,6 +281,9 @@ class InteriorPoint(Solver):
 
     def candidate(self, problem: PointwiseObjective, state: InteriorPointState) -> Candidate:
         return Candidate(state.theta, _residual(problem, state.shares), state.scores)
+
+    def earlier(self, problem: PointwiseObjective, state: InteriorPointState) -> Candidate | None:
+        return Candidate(state.lowest) if state.lowest_value < state.value else None
 
     def objective_at(self, state: InteriorPointState) -> float:
         return state.value
