@@ -362,17 +362,16 @@ def _collinear() -> Any:
     return data.dense, data.y
 
 
-def _tube(n: int, d: int, epsilon: float) -> Callable[[], Any]:
-    """Residuals in a tube, of columns that share a few factors."""
+@cache
+def _noisy(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns that share a few factors, and numbers that follow them with heavy tails."""
     X, rng = dense.load(n, d).dense, np.random.default_rng(1)
-    y = X @ rng.normal(size=d) + rng.standard_t(3, n)
-    return lambda: ResidualObjective(as_design(X), y, EpsilonInsensitive(epsilon))
+    return X, X @ rng.normal(size=d) + rng.standard_t(3, n)
 
 
-def _tubes(n: int, d: int, epsilon: float) -> tuple[Fit, Fit]:
-    problem = _tube(n, d, epsilon)
-    envelopes = _constant(Smoothing(select_solver))
-    return _fit(problem, _constant(InteriorPoint())), _fit(problem, envelopes)
+def _tube(n: int, d: int, epsilon: float) -> Any:
+    X, y = _noisy(n, d)
+    return ResidualObjective(as_design(X), y, EpsilonInsensitive(epsilon))
 
 
 def _alone(problem: Any) -> Any:
@@ -454,7 +453,6 @@ _CLASSES = {
     ),
 }
 _INSIDE = _rows(_collinear, "5,000 x 500, collinear", ("hinge", 1.0), ("hinge", 100.0))
-_TUBES = {"20,000 x 50": (20_000, 50, 0.5), "3,000 x 170": (3000, 170, 0.0)}
 _LASSO = {"2,000 x 100": (2000, 100, 0.05), "500 x 2,000": (500, 2000, 0.01)}
 _PASSES = {"categories in passes log C=1": _in_passes(_clicks, "log", 1.0, 25_000)}
 _NEAR = {"200,000 x 30 in passes hinge C=1": _in_passes(_wide_tall, "hinge", 1.0, 50_000)}
@@ -475,13 +473,14 @@ ABLATIONS: tuple[Ablation, ...] = (
         _constant(InteriorPoint()),
         _constant(AugmentedLagrangian()),
     ),
-    *(
-        Ablation(
-            "interior points, beside envelopes",
-            f"{name} epsilon-insensitive, epsilon={sizes[2]:g}",
-            partial(_tubes, *sizes),
-        )
-        for name, sizes in _TUBES.items()
+    *_solvers(
+        "interior points, beside envelopes",
+        {
+            f"{n:,} x {d} epsilon-insensitive, epsilon={epsilon:g}": partial(_tube, n, d, epsilon)
+            for n, d, epsilon in ((20_000, 50, 0.5), (3000, 170, 0.0))
+        },
+        _constant(InteriorPoint()),
+        _constant(Smoothing(select_solver)),
     ),
     *_solvers("levels in passes", _PASSES, _constant(TwoLevels()), _constant(QuasiNewton())),
     *(

@@ -20,6 +20,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 import sys
@@ -464,27 +465,23 @@ def run_workload(
     if into is not None:
         into.append(results)
     sweeps = {row: _sweeps(row, stored, solvers, options) for row in rows}
-    behind: dict[str, set[str]] = {}  # those that a smaller C left far behind
-    rests: dict[tuple[str, str], int] = {}  # how many more rows of a question a solver is left out
+    # How many more rows of a question a solver is left out: all, if a smaller C left it far behind.
+    rests: dict[tuple[str, str], float] = {}
     pool = Pool(stored.folder, _room(stored), options.clock)
     try:
         for row in rows:
             if not sweeps[row]:
                 continue
             say(f"  {row.name}")
-            skipped = behind.setdefault(row.question, set())
-            fair = [
-                s
-                for s in sweeps[row]
-                if s.solver.name not in skipped and not rests.get((row.question, s.solver.name))
-            ]
+            fair = [s for s in sweeps[row] if not rests.get((row.question, s.solver.name))]
             bench = RowBench(row, fair, pool, options, say)
             results["results"].append(bench.measure())
-            skipped |= bench.hopeless() - {GROUPS[0]}
             rests = {key: rest - 1 for key, rest in rests.items() if rest}
             if options.of_neighbour:
                 slow = bench.slow(options.of_neighbour) - {GROUPS[0]}
                 rests |= {(row.question, name): options.resting for name in slow}
+            hopeless = bench.hopeless() - {GROUPS[0]}
+            rests |= {(row.question, name): math.inf for name in hopeless}
     finally:
         pool.close()
     if options.compile_times and any(s.group == "separatrix" for s in solvers):
