@@ -272,9 +272,14 @@ class Loss(ABC):
         r"""The conjugate :math:`\ell^*(u) = \sup_z uz - \ell(z)`; ``inf`` outside its domain."""
 
     @property
+    def lines(self) -> np.ndarray:
+        """The slopes of the :attr:`pieces` and their levels, as two rows."""
+        return np.array(self.pieces).reshape(-1, 2).T
+
+    @property
     def kinks(self) -> np.ndarray:
         """Where the :attr:`pieces` meet."""
-        slopes, levels = np.array(self.pieces).reshape(-1, 2).T
+        slopes, levels = self.lines
         return -np.diff(levels) / np.diff(slopes)
 
     @property

@@ -93,9 +93,10 @@ def select_solver(problem: LinearProblem) -> Solver:
     other smooth      cheap or dear       :class:`ProximalNewton`
     loss, penalty
     with L1
-    with a kink,      cheap or dear       :class:`InteriorPoint` where the Hessian is cheap, and
-    without a step                        otherwise :class:`Smoothing`: the method for smooth
-    in the dual                           losses, on smooth ones that come ever closer
+    with a kink,      cheap or dear       :class:`InteriorPoint` where the Hessian is cheap, for
+    without a step                        at most 20,000 rows a column, and otherwise
+    in the dual                           :class:`Smoothing`: the method for smooth losses, on
+                                          smooth ones that come ever closer
     with a kink,      cheap or dear       :class:`Smoothing`
     penalty with L1
     with a scale      cheap or dear       :class:`ScaleContinuation`: the method for smooth losses,
@@ -189,7 +190,7 @@ def select_solver(problem: LinearProblem) -> Solver:
             return Smoothing(select_solver)
         if not (problem.smooth or stepping):
             few = problem.design.n_samples <= _TALL * problem.design.n_features
-            inside = few and InteriorPoint.suits(problem) and forecast.hessian_pays(problem)
+            inside = few and InteriorPoint.suits(problem) and Newton().is_dense(problem)
             return InteriorPoint() if inside else Smoothing(select_solver)
     if isinstance(problem, Objective) and problem.penalty.kinked:
         return ColumnDescent() if ColumnDescent.suits(problem) else ProximalNewton()

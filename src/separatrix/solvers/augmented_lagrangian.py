@@ -33,6 +33,7 @@ from separatrix.losses.hinge import _hinge_step as dual_step
 from separatrix.objectives.base import Objective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers import small_newton
+from separatrix.solvers.descent import gap_of_gradient
 from separatrix.solvers.newton import Newton, NewtonState
 from separatrix.solvers.protocol import Candidate, Solver
 
@@ -345,7 +346,8 @@ class AugmentedLagrangian(Solver):
         envelope = _Envelope(part, alpha[chosen], sharpness, held)
         newton = Newton.at(envelope, theta, scores[chosen])
         if gap is None:
-            gap = _distance(problem, newton) + problem.fenchel_young(scores, -problem.y * alpha)
+            gap = gap_of_gradient(problem, newton.theta, newton.gradient)
+            gap += problem.fenchel_young(scores, -problem.y * alpha)
         look = _Look(part, rows, held, alpha, scores, gap, reach)
         return AugmentedLagrangianState(envelope, newton, sharpness, look, True, True, 0, gap)
 
@@ -362,7 +364,7 @@ class AugmentedLagrangian(Solver):
             return self._look(problem, state, self.tuning.further, state.sharpness)
         # The gap is the sum of two parts: half the squared gradient, which Newton's method
         # lowers, and the slack, which only new multipliers lower.  Work on the larger.
-        distance = _distance(problem, newton)
+        distance = gap_of_gradient(problem, newton.theta, newton.gradient)
         slack = look.part.fenchel_young(newton.scores, state.envelope.residual(newton.scores))
         if distance + slack < state.least:
             nearest = self.candidate(problem, state)
@@ -402,7 +404,7 @@ class AugmentedLagrangian(Solver):
         """
         theta, alpha, before = state.newton.theta, state.multipliers(), state.look.scores
         scores = state.newton.scores if state.look.rows is None else problem.linear(theta)
-        gap = _distance(problem, state.newton)
+        gap = gap_of_gradient(problem, theta, state.newton.gradient)
         gap += problem.fenchel_young(scores, -problem.y * alpha)
         reach = np.inf if before is None else further * _move(scores - before)
         new = self._chosen(problem, theta, alpha, scores, reach, sharpness, gap)
@@ -433,10 +435,3 @@ def _move(by: np.ndarray) -> float:
     """How far scores have moved, but for a hundredth of them: outliers always do."""
     last = len(by) - 1 - len(by) // 100
     return float(np.partition(np.abs(by), last)[last])
-
-
-def _distance(problem: MarginObjective, newton: NewtonState) -> float:
-    """The part of the gap that a gradient makes."""
-    w = problem.weights_of(newton.gradient)
-    unbalanced = abs(float(newton.gradient[-1])) if problem.fit_intercept else 0.0
-    return 0.5 * inner(w, w) + unbalanced * abs(float(problem.intercept_of(newton.theta)))

@@ -63,6 +63,18 @@ class Point:
         return cls(theta, found, value, gradient, **more)
 
 
+def penalty_diagonal(problem: Any) -> np.ndarray:
+    """The second derivatives of the penalty, one for each entry of a point that lies flat."""
+    return np.broadcast_to(problem._penalty_curvature(), problem.shape).ravel()
+
+
+def gap_of_gradient(problem: Any, theta: np.ndarray, gradient: np.ndarray) -> float:
+    """The part of the gap that a gradient makes under half the squared norm of the weights."""
+    w = problem.weights_of(gradient)
+    unbalanced = abs(float(gradient[-1])) if problem.fit_intercept else 0.0
+    return 0.5 * inner(w, w) + unbalanced * abs(float(problem.intercept_of(theta)))
+
+
 @dataclass(frozen=True)
 class Common:
     """What stands in for a Hessian: a diagonal, and beside it what the rows have in common.
@@ -82,8 +94,7 @@ class Common:
         common = problem.adjoint(curvature).ravel() / (root if root > 0.0 else 1.0)
         square = common * common
         if diagonal is None:
-            penalty = np.broadcast_to(problem._penalty_curvature(), problem.shape).ravel()
-            diagonal = penalty + square
+            diagonal = penalty_diagonal(problem) + square
         diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
         # Nothing is left of an intercept, nor of a column that is constant.
         rest = np.maximum(diagonal - square, _REST * diagonal)

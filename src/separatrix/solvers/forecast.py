@@ -437,7 +437,7 @@ def hessian_pays(problem: LinearProblem) -> bool:
 
 def hessian_in_passes(problem: LinearProblem, share: float = 1.0) -> float:
     """How many evaluations a Hessian of all rows costs, or of a share of them, with its factor."""
-    return (share * gram(problem) + factorisation(problem)) / _evaluation(problem)
+    return _hessian(problem, share) / _evaluation(problem)
 
 
 def _evaluation(problem: LinearProblem) -> float:
@@ -447,9 +447,9 @@ def _evaluation(problem: LinearProblem) -> float:
     return outputs * (rows + _stored(problem, _DENSE_PRODUCT, _SPARSE_PRODUCT))
 
 
-def _hessian(problem: LinearProblem) -> float:
-    """A Hessian of all rows, and its factor."""
-    return gram(problem) + factorisation(problem)
+def _hessian(problem: LinearProblem, share: float = 1.0) -> float:
+    """A Hessian of all rows, or of a share of them, and its factor."""
+    return share * gram(problem) + factorisation(problem)
 
 
 def factorisation(problem: LinearProblem) -> float:

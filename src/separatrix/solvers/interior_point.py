@@ -30,8 +30,8 @@ import numpy as np
 from separatrix._compiled import compilation
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.linear_algebra import factorise, inner
-from separatrix.objectives.base import DENSE_HESSIAN
 from separatrix.objectives.pointwise import PointwiseObjective
+from separatrix.solvers.descent import gap_of_gradient, penalty_diagonal
 from separatrix.solvers.protocol import Candidate, Solver
 
 # The share of the way to the nearest end of a range that a step goes.
@@ -157,10 +157,9 @@ class InteriorPoint(Solver):
 
     @staticmethod
     def suits(problem: Any) -> bool:
-        """Whether the loss has lines and the penalty a curvature, for no more columns than few."""
+        """Whether the loss has lines, and the penalty is half the squared norm."""
         lines = isinstance(problem, PointwiseObjective) and bool(problem.loss.pieces)
-        few = int(np.prod(problem.shape)) <= DENSE_HESSIAN
-        return lines and few and bool(problem.penalty.ridge)
+        return lines and bool(problem.penalty.ridge)
 
     def requires(self, problem: PointwiseObjective) -> None:
         if not getattr(problem.loss, "pieces", ()):
@@ -183,7 +182,8 @@ class InteriorPoint(Solver):
             of_weights = problem.linear(problem.join(problem.weights_of(theta), 0.0))
             theta[-1] = problem.best_intercept(of_weights)
         scores = problem.linear(theta)
-        slopes, heights = _lines(problem, scores)
+        slopes, levels = problem.loss.lines
+        heights = slopes[:, None] * problem._argument(scores) + levels[:, None]
         short = heights.max(axis=0) - heights
         total = max(float(problem.upper.sum()), _LEAST)
         if residual is None:
@@ -197,7 +197,7 @@ class InteriorPoint(Solver):
         slope = np.zeros_like(scores)
         np.divide(problem.y * residual, problem.upper, out=slope, where=problem.upper > 0.0)
         lines = np.eye(len(short))
-        shares = np.array([np.interp(slope, slopes[:, 0], line) for line in lines])
+        shares = np.array([np.interp(slope, slopes, line) for line in lines])
         shares += _EVEN * (1.0 / len(short) - shares)
         return self._at(problem, theta, scores, above, shares)
 
@@ -215,11 +215,7 @@ class InteriorPoint(Solver):
         products = sum(inner(problem.upper, s * p) for s, p in zip(above, shares, strict=True))
         if slope is None or products <= _EXACT * abs(value):
             slope = problem.penalty_gradient(theta) + problem.adjoint(_residual(problem, shares))
-        w = problem.weights_of(slope)
-        curvature = problem.penalty.curvature(problem.shape, problem.design.n_features)
-        gap = products + 0.5 * inner(w, w / curvature[: len(w)].ravel())
-        if problem.balances:
-            gap += abs(float(slope[-1]) * float(problem.intercept_of(theta)))
+        gap = products + gap_of_gradient(problem, theta, slope)
         still, least, lowest, lowest_value = 0, gap, theta, value
         if before is not None:
             fell = products <= _GAINED * before.products and products > _FINEST * abs(value)
@@ -239,7 +235,7 @@ class InteriorPoint(Solver):
         check_interrupt: Callable[[], None],
     ) -> InteriorPointState:
         above, shares, upper = state.above, state.shares, problem.upper
-        slopes = _lines(problem, state.scores[:0])[0].ravel()
+        slopes = problem.loss.lines[0]
         weight, mean, push = upper * problem.y, np.empty_like(upper), np.empty_like(upper)
         _curvatures(slopes, above, shares, upper, push, mean)
         try:
@@ -274,7 +270,7 @@ class InteriorPoint(Solver):
         turns *= u
         turns += shares
         # The move of the residual has the product that the system gave it.
-        bent = problem._penalty_curvature().ravel() * by
+        bent = penalty_diagonal(problem) * by
         slope = (1.0 - u) * state.slope + (t - u) * bent
         new = self._at(problem, theta, problem.linear(theta), rises, turns, slope, state)
         return new if math.isfinite(new.gap) else replace(state, still=_STILL)
@@ -295,18 +291,11 @@ class InteriorPoint(Solver):
         self, problem: PointwiseObjective, state: InteriorPointState, tol: float
     ) -> bool:
         # The gap itself is below what the products say.
-        near = state.gap <= 3.0 * tol * abs(state.value) or state.value == 0.0
+        near = self.outlook(problem, state) <= 3.0 * tol or state.value == 0.0
         return near or (state.still > 0 and state.gap <= abs(state.value))
 
     def stopped(self, problem: PointwiseObjective, state: InteriorPointState) -> str | None:
         return "precision_limit" if state.still >= _STILL else None
-
-
-def _lines(problem: PointwiseObjective, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The slopes of the lines as a column, and their heights at the scores."""
-    slopes, levels = np.array(problem.loss.pieces).reshape(-1, 2).T[:, :, None]
-    rows = slice(len(scores))
-    return slopes, slopes * problem._argument(scores, rows) + levels
 
 
 def _margin(short: np.ndarray, level: float) -> np.ndarray:
@@ -323,6 +312,7 @@ def _margin(short: np.ndarray, level: float) -> np.ndarray:
 
 
 def _residual(problem: PointwiseObjective, shares: np.ndarray) -> np.ndarray:
-    slopes, _ = _lines(problem, shares[0, :0])
     # Weights add up to one but for their rounding.
-    return problem.clipped(problem.upper * problem.y * np.einsum("ki,k->i", shares, slopes[:, 0]))
+    return problem.clipped(
+        problem.upper * problem.y * np.einsum("ki,k->i", shares, problem.loss.lines[0])
+    )

@@ -57,6 +57,7 @@ from separatrix.solvers.descent import (
     line_step,
     norm,
     optimum_of_sample,
+    penalty_diagonal,
 )
 from separatrix.solvers.newton import receding
 from separatrix.solvers.protocol import require_smooth
@@ -106,12 +107,8 @@ class _Kept:
     def matrix(self, problem: Objective) -> np.ndarray:
         """The Hessian of the problem, penalty included."""
         out = problem.C * self.hessian
-        out.flat[:: len(out) + 1] += _penalty(problem)
+        out.flat[:: len(out) + 1] += penalty_diagonal(problem)
         return out
-
-
-def _penalty(problem: Objective) -> np.ndarray:
-    return np.broadcast_to(problem._penalty_curvature(), problem.shape).ravel()
 
 
 @dataclass(frozen=True)
@@ -289,7 +286,7 @@ class QuasiNewton(Descent):
         """
         if state.hessian is None or not problem.penalty.coercive:
             return None
-        C, penalty = problem.C, _penalty(problem)
+        C, penalty = problem.C, penalty_diagonal(problem)
         curvature = float(problem.curvature(state.scores).sum()) / C
         if not (curvature > 0.0 and state.curvature > 0.0):
             return None
@@ -319,7 +316,7 @@ class QuasiNewton(Descent):
             return None
         hessian = kept.matrix(problem)
         factor = factorise(hessian)
-        gradient = problem.C * kept.gradient + _penalty(problem) * kept.theta
+        gradient = problem.C * kept.gradient + penalty_diagonal(problem) * kept.theta
         theta = (kept.theta - factor.solve(gradient)).reshape(problem.shape)
         state = QuasiNewtonState.at(problem, theta, rng=rng, factor=factor, rows=kept.rows)
         there = problem.penalty_value(kept.theta.reshape(problem.shape))
