@@ -485,7 +485,7 @@ def _sklearn_logistic(name: str, settings, **options) -> Solver:
 
 def own(
     solver: str = "auto",
-    settings: tuple[float, ...] = decades(-1, -9),
+    settings: tuple[float, ...] = (0.9, 0.7, *decades(-1, -9)),
     time_limit: float | None = None,
 ) -> Solver:
     """This library, by default or with one of its solvers by name."""

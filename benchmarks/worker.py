@@ -127,7 +127,8 @@ def _warm_up(solver: Solver, row: Row, X, y) -> None:
     if solver.group != "separatrix":
         few = np.sort(np.concatenate([np.flatnonzero(y == label)[:100] for label in np.unique(y)]))
         X, y = X[few], y[few]
-    solver.prepare(row, X, y)(solver.settings[0])
+    # The loosest setting may do without loops that the next ones need.
+    solver.prepare(row, X, y)(solver.settings[len(solver.settings) // 3])
 
 
 def serve(connection, warm: bool, clock: str) -> None:

@@ -179,6 +179,19 @@ def test_more_columns_than_rows(seed: int) -> None:
     assert 0 < np.count_nonzero(solution.theta[:-1]) <= 30
 
 
+@pytest.mark.parametrize("tuning", [Tuning(), Tuning(dense=1)], ids=["hessian", "columns"])
+def test_a_loose_gap_is_proved_long_before_the_optimum(tuning: Tuning) -> None:
+    X = sp.random_array((600, 400), density=0.05, rng=np.random.default_rng(0), format="csr")
+    rng = np.random.default_rng(1)
+    w = rng.normal(size=400) * (rng.random(400) < 0.2)
+    y = np.where(X @ w + 0.3 * rng.normal(size=600) > 0, 1.0, -1.0)
+    problem = MarginObjective(as_design(X), y, LogLoss(), L1(), C=10.0)
+    loose, tight = (minimise(problem, ProximalNewton(tuning), tol=tol) for tol in (0.7, 0.1))
+    assert 0.1 < loose.certificate.relative_gap <= 0.7
+    assert loose.certificate.ok and tight.certificate.ok
+    assert 2 * loose.certificate.n_iter <= tight.certificate.n_iter + 1
+
+
 def softmax(penalty=None, **options) -> SoftmaxObjective:
     X, _ = data()
     codes = np.random.default_rng(3).integers(4, size=N)

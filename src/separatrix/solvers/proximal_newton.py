@@ -605,7 +605,7 @@ class ProximalNewton(GapDescent):
                 return replace(self._with_dual(problem, state, slopes), status="precision_limit")
         missed = abs(value - state.value - foreseen)
         # A dual point is worth its price where the model foresaw the objective.
-        worth = missed <= self.tuning.promising * abs(value)
+        worth = missed <= max(self.tuning.promising, self.tol) * abs(value)
         new = self._with_dual(problem, state, slopes) if worth else replace(state, adjoint=None)
         whole = state.theta.copy()
         whole[rows] = theta
@@ -686,8 +686,9 @@ class ProximalNewton(GapDescent):
             settled = model.crowd <= self.tuning.crowd
             new = replace(new, patience=state.patience * (1.0 if settled else 0.1))
             worst, _ = model.descend(0.0, self.tuning.after, check_interrupt)
-        if worst < 0.5 * level:
-            # Otherwise it would have to be scaled down too far to tell anything.
+        # Made feasible, the dual point is divided by 1 + off, and its value by no more than that.
+        off = worst / level
+        if off < 0.5 or off <= self.tol * (1.0 + off):
             new = self._with_dual(problem, new, model.u)
         theta, move = model.x, model.x - state.theta
         expected = inner(slope, move) + inner(kinks.l1, np.abs(theta) - np.abs(state.theta))
