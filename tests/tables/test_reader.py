@@ -593,8 +593,29 @@ def test_notes_on_many_columns_are_counted(write):
 def test_a_database_that_broke_is_opened_anew(write):
     path = write("a.csv", ROWS)
     first = read_table(path)
-    source_files._kept_open(duckdb, os.getpid()).close()
+    source_files._kept_open(duckdb).close()
     assert read_table(path).fingerprint() == first.fingerprint()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes that fork")
+def test_a_process_that_was_forked_reads_as_well(write):
+    code = (
+        "import os, sys, separatrix.tables\n"
+        "read = lambda: separatrix.tables.read_table(sys.argv[1]).n_rows\n"
+        "read()\n"
+        "forked = os.fork()\n"
+        "print(read() if forked == 0 else os.waitpid(forked, 0)[1])\n"
+    )
+    where = str(Path(separatrix.tables.__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", code, write("a.csv", ROWS)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": where},
+    )
+    assert done.stdout.split() == ["3", "0"]
 
 
 def test_kinds_of_absent_columns_can_be_skipped(write, monkeypatch):

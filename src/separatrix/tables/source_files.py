@@ -160,15 +160,20 @@ def connect_to_read(paths: Sequence[FilePath]) -> Any:
 
 
 def _cursor() -> Any:
-    cursor = _kept_open(import_duckdb(), os.getpid()).cursor()
+    cursor = _kept_open(import_duckdb()).cursor()
     cursor.execute("SET enable_progress_bar = false")
     return cursor
 
 
 @lru_cache(maxsize=1)
-def _kept_open(duckdb: Any, process: int) -> Any:
-    """The database for small files, without threads that a fork of the process would lose."""
+def _kept_open(duckdb: Any) -> Any:
+    """The database for small files."""
     return _opened({"threads": "1"})
+
+
+if hasattr(os, "register_at_fork"):
+    # A process that was forked cannot use, nor even close, a database that was open before.
+    os.register_at_fork(before=_kept_open.cache_clear)
 
 
 def _opened(config: Mapping[str, str]) -> Any:
