@@ -118,9 +118,10 @@ def test_every_language(name, target):
     assert "exported by: separatrix" in str(made) or target[0] == "onnx"
 
 
-def test_float32_has_a_bound_of_its_own():
+def test_float32_has_a_bound_of_its_own(monkeypatch):
     model, _ = fitted("LogisticRegression")
     made = proved(export(model, "c", float32=True))
+    monkeypatch.setattr(engines, "of_language", lambda *_: [])
     double = export(model, "c")
     assert len(str(made)) < len(str(double))
     assert max(proof.worst for proof in made.proofs) <= 1.0
@@ -168,8 +169,7 @@ def test_a_weight_that_was_altered_fails_the_proof_of_the_file(target, monkeypat
     used = [one for one in engines.of_language(*target) if one.version() is not None][:1]
     monkeypatch.setattr(engines, "of_language", lambda *_: used)
     made = proved(export(model, target[0], dialect=target[1]))
-    own = used[0].own_proof(made.content)
-    assert own <= 1.0
+    assert made.proofs[0].own <= 1.0
     assert used[0].own_proof(altered(made.content, model)) > 1000.0
 
 
@@ -185,9 +185,8 @@ def test_classes_in_another_order_are_wrong(language, own, other):
     source = _Source.of(LogisticRegression().fit(X, [10, 10, 20, 20]), None)
     reference = source.reference()
     sample = sample_of(reference, reference.hostile())
-    text = export(source.model, language).content
+    text = proved(export(source.model, language)).content
     assert text.count(own) == 1
-    assert prove(engine, "", text, reference.program, sample).ok
     assert prove(engine, "", text.replace(own, other), reference.program, sample).wrong > 100
 
 
@@ -275,6 +274,7 @@ def test_sqlite_answers_as_predict_does(run, people):
     np.testing.assert_allclose([row[-2:] for row in found], shares, rtol=1e-12)
 
 
+@pytest.mark.usefixtures("quick")
 def test_what_is_printed_and_what_is_said(run, people):
     ran = run("export", people / "people.model", "--to", "python")
     assert ran.code == 0

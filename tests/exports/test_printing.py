@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from exports.texts import PRINTERS, answers_of, engines, holds, of_columns, sample_of
+from exports.texts import (
+    PRINTERS,
+    answers_of,
+    engines,
+    first_engine,
+    holds,
+    of_columns,
+    sample_of,
+)
 from separatrix.closed_form.gaussian import Gaussians
 from separatrix.closed_form.polynomial import PolynomialBasis
 from separatrix.data.design import as_design
@@ -193,7 +201,7 @@ def test_a_wrong_answer_fails_its_own_proof(language):
     def worst(**changed):
         expected = replace(own, **changed)
         text = PRINTERS[language](program, Heading("model"), replace(sample, expected=expected))
-        return engines(language)[0].own_proof(text)
+        return first_engine(language).own_proof(text)
 
     assert worst() <= 1.0
     scores, labels = own.scores.copy(), own.labels.copy()

@@ -97,17 +97,19 @@ class Reference:
     def readable(self, rows: Rows) -> Rows:
         """The rows without those that the model refuses, although they have all features."""
         _, whole = self.features(rows)
-        places, kept = np.flatnonzero(whole).tolist(), np.ones(len(whole), dtype=bool)
+        kept = ~whole
+        kept[self._taken(rows, np.flatnonzero(whole).tolist())] = True
+        return rows if kept.all() else taken(rows, np.flatnonzero(kept).tolist())
+
+    def _taken(self, rows: Rows, places: list[int]) -> list[int]:
+        """Keep the places of rows that the model takes; halves of what it refuses are tried."""
         try:
             self.encode(taken(rows, places))
         except ValueError:
-            for place in places:
-                try:
-                    self.encode(taken(rows, [place]))
-                except ValueError:
-                    kept[place] = False
-            return taken(rows, np.flatnonzero(kept).tolist())
-        return rows
+            half = len(places) // 2
+            parts = (places[:half], places[half:]) if half else ()
+            return [place for part in parts for place in self._taken(rows, part)]
+        return places
 
     def special(self, seed: int = 0) -> Rows:
         """Typical rows, and rows with one special cell each, of which the model refuses none."""
@@ -119,7 +121,13 @@ class Reference:
         plain = self.special()
         if self.program.prediction.label is None:
             return plain
-        beside = rows_beside_boundaries(self.program, plain, lambda rows: self.answers(rows).labels)
+        # Between two rows with all features lie such rows; the sample is judged by each row's own.
+        beside = rows_beside_boundaries(
+            self.program,
+            plain,
+            lambda rows: self.answers(rows).labels,
+            lambda rows: self._of_whole(rows).labels,
+        )
         return joined_rows(self.program, plain, self.readable(beside))
 
 

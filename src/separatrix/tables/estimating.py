@@ -60,11 +60,11 @@ def bytes_in_memory(source: Any, *, sql: str | None = None) -> int:
 
 
 def _cells(paths: Sequence[FilePath]) -> float:
-    from separatrix.tables.source_files import Part, connect, where
+    from separatrix.tables.source_files import Part, connect_to_read, where
 
     named = ", ".join(map(where, paths))
     part = Part(paths[0], str(paths[0]), ".parquet")
-    with contextlib.closing(connect()) as connection:
+    with contextlib.closing(connect_to_read(paths)) as connection:
         try:
             sql = f"SELECT sum(num_values)::DOUBLE AS n FROM parquet_metadata([{named}])"
             return float(part.run(connection, sql)["n"][0])

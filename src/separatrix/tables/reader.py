@@ -880,7 +880,8 @@ class Layout:
 def _read_parts(
     parts: list[files.Part], source: str, options: _ReadOptions, stack: contextlib.ExitStack
 ) -> Table:
-    connection = stack.enter_context(contextlib.closing(files.connect()))
+    opened = files.connect_to_read([part.path for part in parts])
+    connection = stack.enter_context(contextlib.closing(opened))
     stack.enter_context(watched(connection, partial(files.about_rows, parts)))
     read = partial(
         _through, _read_columns, connection, parts, source, options, stack, by_cells=True

@@ -8,7 +8,7 @@ decides, and which cells count as missing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -177,7 +177,7 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
         if kind is not None and found.strays:
             with faults.gathered():
                 columns.insist(name, column, kind, found.spelling)
-        elif kind is not None or _is_meant(name, found, counts, reading):
+        elif kind is not None or _is_meant(name, found, reading):
             columns.take(name, column, found)
     faults.settle()
     return columns.table()
@@ -188,7 +188,7 @@ def _is_prose(counts: Mapping[str, int]) -> bool:
     return 2 * len(counts) >= sum(counts.values())
 
 
-def _is_meant(name: str, found: Found, texts: Iterable[str], reading: Reading) -> bool:
+def _is_meant(name: str, found: Found, reading: Reading) -> bool:
     """Whether a column that was not requested is read as what was found."""
     kind = found.spelling.kind
     if kind in (*PARTED, "ordered") and name == reading.target:
@@ -200,8 +200,7 @@ def _is_meant(name: str, found: Found, texts: Iterable[str], reading: Reading) -
         return False
     if name != reading.target and not found.strays and not (found.marks and found.plain):
         return True
-    numbers = {found.spelling.number(text) for text in texts} - {None}
-    if found.plain and len(numbers) <= _FEW_NUMBERS:
+    if found.plain and len({*found.numbers.values()} - {None}) <= _FEW_NUMBERS:
         return name != reading.target and not found.strays
     return not (name == reading.target and (found.strays or found.marks))
 

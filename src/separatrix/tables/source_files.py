@@ -96,6 +96,9 @@ class Tuning:
         in a copy of all columns.
     sample_rows : int
         The types of the columns are proposed by so many rows.
+    few_bytes : int
+        Files of together so many bytes are read by one thread in a database that stays open: to
+        open one takes as long as to read some megabytes.
     """
 
     worth_coding: int = 200_000
@@ -104,6 +107,7 @@ class Tuning:
     few_rows: int = 20_000
     most_rows: int = 1_000_000
     sample_rows: int = 2000
+    few_bytes: int = 4_000_000
 
 
 tuned = Tuned(Tuning())
@@ -128,12 +132,55 @@ def limited(memory: int, folder: Path) -> Iterator[None]:
 
 
 def connect() -> Any:
+    """A connection to a database of its own."""
     # Where it cannot start a thread, or a thread cannot reserve memory, DuckDB ends the process.
-    threads = {"threads": "1"} if is_tight() else {}
+    connection = _opened({"threads": "1"} if is_tight() else {})
+    limits = _limits.get()
+    if limits is not None:
+        connection.execute(f"SET memory_limit = '{max(limits.memory >> 20, 32)}MiB'")
+        connection.execute(f"SET temp_directory = {literal(str(limits.folder))}")
+    return connection
+
+
+def connect_to_read(paths: Sequence[FilePath]) -> Any:
+    """A connection that reads some files, and neither changes settings nor makes lasting tables."""
+    local = [path for path in paths if isinstance(path, Path)]
+    try:
+        few = sum(path.stat().st_size for path in local) <= tuned.now.few_bytes
+    except OSError:
+        few = False
+    # A limit of memory is one of the whole database, and so is a reader of addresses.
+    if not few or len(local) < len(paths) or _limits.get() is not None:
+        return connect()
+    try:
+        return _cursor()
+    except import_duckdb().Error:  # it was found broken, and none of its connections works now
+        _kept_open.cache_clear()
+        return _cursor()
+
+
+def _cursor() -> Any:
+    cursor = _kept_open(import_duckdb()).cursor()
+    cursor.execute("SET enable_progress_bar = false")
+    return cursor
+
+
+@lru_cache(maxsize=1)
+def _kept_open(duckdb: Any) -> Any:
+    """The database for small files."""
+    return _opened({"threads": "1"})
+
+
+if hasattr(os, "register_at_fork"):
+    # A process that was forked cannot use, nor even close, a database that was open before.
+    os.register_at_fork(before=_kept_open.cache_clear)
+
+
+def _opened(config: Mapping[str, str]) -> Any:
     connection = import_duckdb().connect(
         ":memory:",
         config={
-            **threads,
+            **config,
             # A table must not make the reader fetch code, or look into the caller's variables.
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
@@ -145,10 +192,6 @@ def connect() -> Any:
     # The first turns IN (...) into a join, and a join does not keep the rows in their order; the
     # second compares all expressions with each other, seconds of a thousand columns.
     connection.execute("SET disabled_optimizers = 'in_clause,common_subexpressions'")
-    limits = _limits.get()
-    if limits is not None:
-        connection.execute(f"SET memory_limit = '{max(limits.memory >> 20, 32)}MiB'")
-        connection.execute(f"SET temp_directory = {literal(str(limits.folder))}")
     return connection
 
 

@@ -276,10 +276,12 @@ class ValueFormat:
         return None if written is None else self._amount(written)
 
     def _amount(self, written: Written) -> tuple[str, float] | None:
-        unit, magnitude = split_magnitude(written.unit) if self.magnitudes else (written.unit, "")
         value = unsigned(written.body, self.decimal, written.exponent)
         if value is None:
             return None
+        if not written.unit:
+            return "", written.sign * value
+        unit, magnitude = split_magnitude(written.unit) if self.magnitudes else (written.unit, "")
         return SAME_CURRENCY.get(unit, unit), written.sign * value * MAGNITUDES.get(magnitude, 1.0)
 
     def _numeral(self, body: str) -> float | None:
@@ -639,6 +641,10 @@ def _kinds_of(
 
     few = _some_of(values)
     least = _LIKELY * sum(few.values())
+    # The mark of the fraction matters where there is one.
+    tried = (decimal,) if decimal is not None else (",", ".") if comma else (".", ",")
+    if not any("," in text or "." in text for text in values):
+        tried = tried[:1]
 
     def plausible(names: Sequence[str], read: Callable[[str], _Read | None]) -> Sequence[str]:
         """Those in which a few texts are read; most columns show in these what they are not."""
@@ -647,10 +653,7 @@ def _kinds_of(
         return [name for name in names if (found := read(name)) and found[1] >= least]
 
     if likely(NUMBER.fullmatch):
-        marks = plausible(
-            (".", ",") if decimal is None else (decimal,),
-            lambda mark: _numbers(few, [mark], comma),
-        )
+        marks = plausible(tried, lambda mark: _numbers(few, [mark], comma))
         if marks:
             yield _numbers(values, marks, comma)
     if insisted != "number" and likely(lambda text: _looks_like_date(text, order)):
@@ -661,10 +664,6 @@ def _kinds_of(
             yield _dates(values, orders)
     if insisted == "date" or not likely(quantities.is_quantity_text):
         return
-    # The mark of the fraction matters where there is one.
-    tried = (decimal,) if decimal is not None else (",", ".") if comma else (".", ",")
-    if not any("," in text or "." in text for text in values):
-        tried = tried[:1]
     kinds = ["share"] if insisted or quantities.is_share(values) else []
     kinds += ["angle"] if likely(quantities.angle) else []
     for mark in tried:

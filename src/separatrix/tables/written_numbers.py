@@ -53,6 +53,9 @@ class Written(NamedTuple):
 
 
 def taken_apart(text: str) -> Written | None:
+    bare = text.replace(".", "", 1)
+    if bare.isdigit() and bare.isascii():  # as most texts of long columns
+        return Written(1.0, text, "", "")
     found = NUMBER.fullmatch(text)
     if found is None:
         return None

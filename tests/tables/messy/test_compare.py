@@ -58,15 +58,15 @@ def test_many_classes_and_a_wide_text_end_within_the_budget(run, tmp_path) -> No
         text = " ".join([*rng.choice(words, 6), f"Art{kind}"])
         lines.append(f"{text},{rng.gamma(2.0, 9.0):.2f},G{kind:02d}")
     (tmp_path / "shop.csv").write_text("\n".join(lines) + "\n")
-    options = "--target", "Warengruppe", "--budget", "2", "--cv", "3", "--json"
+    options = "--target", "Warengruppe", "--budget", "1", "--cv", "3", "--json"
     code, out, _ = run("compare", "shop.csv", *options)
     document = json.loads(out)
-    assert code == 0 and document["budget"] == 2.0 and len(document["models"]) == 9
+    assert code == 0 and document["budget"] == 1.0 and len(document["models"]) == 9
     whole = [one for one in document["models"] if one["folds_scored"] == 3]
     # What the budget cut off is said, and stands below what was finished.
     assert document["models"][: len(whole)] == whole
     for one in document["models"][len(whole) :]:
-        assert one["why"] or "budget of 2 s" in one["stopped"]
+        assert one["why"] or "budget of 1 s" in one["stopped"]
 
 
 def test_a_count_of_a_hospital_beside_the_yardstick(run, tmp_path) -> None:
@@ -83,7 +83,7 @@ def test_a_count_of_a_hospital_beside_the_yardstick(run, tmp_path) -> None:
     assert "HistGradientBoostingRegressor at its defaults" in out
 
 
-def test_a_report_has_the_scores_of_the_groups_that_were_named(run, tmp_path) -> None:
+def test_a_report_has_the_scores_of_the_groups_that_were_named(run, undrawn, tmp_path) -> None:
     rng = np.random.default_rng(11)
     lines = ["praxis,bmi,raucher,sex,krank"]
     for i in range(400):
