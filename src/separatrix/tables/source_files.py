@@ -147,9 +147,14 @@ def connect() -> Any:
     connection.execute("SET disabled_optimizers = 'in_clause,common_subexpressions'")
     limits = _limits.get()
     if limits is not None:
-        connection.execute(f"SET memory_limit = '{max(limits.memory >> 20, 32)}MiB'")
+        limit(connection, limits.memory)
         connection.execute(f"SET temp_directory = {literal(str(limits.folder))}")
     return connection
+
+
+def limit(connection: Any, memory: int) -> None:
+    """Let the database of a connection take so many bytes, and as many as DuckDB needs at least."""
+    connection.execute(f"SET memory_limit = '{max(memory >> 20, 32)}MiB'")
 
 
 def temporary_file(stack: contextlib.ExitStack) -> Path:
