@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from separatrix.data import columns
+from separatrix.data.design import as_design
 from separatrix.geometry.diagnosis import checks, collinearity
 from separatrix.geometry.diagnosis.checks import CHECKS
 from separatrix.geometry.diagnosis.diagnosis import diagnose
@@ -253,6 +254,17 @@ def test_a_difference_in_the_last_bit_is_a_difference():
     found = diagnose(X, labels(60), checks=["columns"])
     assert one(found, "constant_column").where["columns"] == [0]
     assert one(found, "nearly_constant_column").where["columns"] == [1]
+
+
+@pytest.mark.parametrize("layout", ["dense", "fortran", "strided", "csr"])
+def test_pairs_of_columns_and_of_rows_are_compared_number_by_number(layout):
+    """Beside hashes, which are the same of equal ones and seldom of others."""
+    X = np.random.default_rng(28).choice([0.0, -0.0, 1.0, 5e-324], (4, 4), p=[0.5, 0.2, 0.2, 0.1])
+    X[2], X[:, 3] = X[1], X[:, 0]
+    table = columns.columns_of(as_design(LAYOUTS[layout](X)))
+    a, b = (one.ravel() for one in np.indices(X.shape))
+    assert table.equal_rows(a, b).tolist() == (X[a] == X[b]).all(axis=1).tolist()
+    assert table.equal_columns(a, b).tolist() == (X[:, a] == X[:, b]).all(axis=0).tolist()
 
 
 # --------------------------------------------------------------------------------------- scales
