@@ -40,8 +40,8 @@ def fractions(matrix):
 
 
 def sizes(rng):
-    for k in (1, 2, 3, 5, 8, 12):
-        for bits in (1, 2, 30, 53, 200, 1100):
+    for k in (1, 2, 3, 7, 12):
+        for bits in (1, 30, 53, 1100) if k < 12 else (1, 200):
             yield k, bits
 
 
@@ -156,7 +156,7 @@ def test_whole_numbers():
 
 
 def some_fractions(rng):
-    for _ in range(400):
+    for _ in range(150):
         value = Fraction(
             int.from_bytes(rng.bytes(int(rng.integers(1, 30)))) + 1,
             int.from_bytes(rng.bytes(int(rng.integers(1, 30)))) + 1,

@@ -101,13 +101,18 @@ def agree(model, memory):
     assert expected.dual <= found.primal * (1.0 + 1e-12)
 
 
+@pytest.mark.sampled
 @grid(
     "of, model, weight, fit_intercept",
     [
         (of, model, weight, fit_intercept)
         for of, models in MODELS.items()
-        for model in models
-        for weight, fit_intercept in ((None, True), (None, False), (WEIGHTS, True))
+        for k, model in enumerate(models)
+        for way, (weight, fit_intercept) in enumerate(
+            ((None, True), (None, False), (WEIGHTS, True))
+        )
+        # Every model in one of the three ways, and in all of them in make exhaustive.
+        if EXHAUSTIVE or k % 3 == way
     ],
     ids=lambda case: (*case[:2], case[2] is not None, case[3]),
     kind=lambda case: case[0],
@@ -133,14 +138,14 @@ def test_the_optimum_is_that_of_rows_in_memory(of, model, weight, fit_intercept)
 
 def test_few_passes_look_for_the_scale_of_rows_on_a_plane():
     target = X @ np.linspace(-1.0, 1.0, X.shape[1]) + 1.0
-    model = HuberRegressor(alpha=1.0).fit(scan(X, target, block_rows=50, quantity=True))
+    model = HuberRegressor(alpha=1.0).fit(scan(X, target, block_rows=300, quantity=True))
     assert model.n_passes_ < 90 and model.scale_ < 1e-9 and model.certificate_.ok
 
 
 @pytest.mark.sampled
 @grid(
     "share, options, seed",
-    # Half of all combinations, in which every value is with every other.
+    # A quarter of all combinations, in which every value is.
     [
         (share, options, seed)
         for share in (0.1, 0.35)
@@ -148,7 +153,7 @@ def test_few_passes_look_for_the_scale_of_rows_on_a_plane():
             ({}, {"epsilon": 1.0, "alpha": 0.1}, {"epsilon": 1.1, "tol": 1e-9})
         )
         for seed in (0, 1)
-        if EXHAUSTIVE or (share == 0.1) == ((k + seed) % 2 == 0)
+        if EXHAUSTIVE or (share, k, seed) in ((0.1, 0, 0), (0.35, 1, 1), (0.1, 2, 1))
     ],
     ids=str,
 )

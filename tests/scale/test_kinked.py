@@ -118,6 +118,7 @@ def hostile(name):
     return X, y, weight
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("name", ["offset", "tiny", "long", "weights", "duplicates", "outlier"])
 @pytest.mark.parametrize("C", [1e-6, 1.0, 1e6])
 def test_bounds_hold_in_exact_arithmetic(name, C):
@@ -180,7 +181,7 @@ def test_any_number_of_workers_gives_the_same_bits(banded):
 
 @pytest.mark.parametrize("copies", [False, True])
 def test_more_near_rows_than_memory_holds(banded, copies):
-    X, y = noisy(60_000, 5)
+    X, y = noisy(30_000, 5)
     if copies:
         # A kink with thousands of rows on it, which are no more than a few.
         X = np.round(X)

@@ -68,6 +68,7 @@ def test_an_account_is_that_of_all_rows(loss, fit_intercept):
     assert along == pytest.approx(reference, rel=1e-11)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("penalty", [L2(), ElasticNet(0.5), L1()])
 @pytest.mark.parametrize("C", [1e-4, 1.0, 1e4])
 @pytest.mark.parametrize("loss", [LogLoss(), SquaredHinge()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 import re
 import subprocess
@@ -21,7 +22,7 @@ from separatrix.scale import BlockedData, encoding, scan, statistics
 from separatrix.scale.encoding import EncodingPlan, Stage
 from separatrix.scale.plans import KeptPlan
 from separatrix.scale.statistics import Statistics
-from separatrix.tables import Encoder, read_table, take_target
+from separatrix.tables import Encoder, Table, read_table, take_target
 from separatrix.tables import source_files as files
 from separatrix.tables.writing import to_parquet
 
@@ -39,10 +40,17 @@ def target_of(data: BlockedData) -> np.ndarray:
     return codes if data.classes is None else data.classes[codes]
 
 
-def write(path: Path, sql: str, rows: int = 300) -> Path:
+@functools.cache
+def database() -> Any:
+    """One for all files: to open one takes longer than to write most of them."""
     connection = duckdb.connect()
-    connection.execute("SELECT setseed(0.25)")
     connection.execute("SET threads = 1")
+    return connection
+
+
+def write(path: Path, sql: str) -> Path:
+    connection = database()
+    connection.execute("SELECT setseed(0.25)")
     connection.execute(f"COPY ({sql}) TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 2048)")
     return path
 
@@ -68,10 +76,15 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("mixed") / "mixed.parquet", MIXED)
 
 
+@pytest.fixture(scope="module")
+def in_memory(mixed: Path) -> tuple[Table, np.ndarray]:
+    return take_target(read_table(mixed, target="label"), "label")
+
+
 @pytest.mark.parametrize("standardise", [True, False])
-def test_as_in_memory(mixed: Path, tmp_path: Path, standardise: bool) -> None:
+def test_as_in_memory(mixed: Path, in_memory: Any, tmp_path: Path, standardise: bool) -> None:
     data = scan(mixed, "label", cache=tmp_path, standardise=standardise, block_rows=700)
-    features, y = take_target(read_table(mixed, target="label"), "label")
+    features, y = in_memory
     encoder = Encoder(standardise=standardise).fit(features)
     assert list(data.feature_names) == encoder.feature_names_
     assert data.encoder.left_out_ == encoder.left_out_
@@ -105,20 +118,21 @@ def test_classes_of_numbers_are_those_of_their_rows(tmp_path: Path, values: str)
     assert data.class_rows.tolist() == [int((own == label).sum()) for label in data.classes]
 
 
-def test_fit_is_that_of_memory(mixed: Path, tmp_path: Path) -> None:
+def test_fit_is_that_of_memory(mixed: Path, in_memory: Any, tmp_path: Path) -> None:
     data = scan(mixed, "label", cache=tmp_path, block_rows=700)
-    features, y = take_target(read_table(mixed, target="label"), "label")
-    memory = LogisticRegression().fit(Encoder().fit(features).transform(features), y)
+    features, y = in_memory
+    encoder = Encoder().fit(features)
+    memory = LogisticRegression().fit(encoder.transform(features), y)
     blocks = LogisticRegression().fit(data)
     low = max(memory.certificate_.dual, blocks.certificate_.dual)
     # float32 moves the optimum by its rounding.
     assert blocks.certificate_.primal - low < 1e-5 * low
     assert memory.certificate_.primal - low < 1e-5 * low
-    assert list(data.feature_names) == Encoder().fit(features).feature_names_
+    assert list(data.feature_names) == encoder.feature_names_
 
 
 def test_many_files_are_one(mixed: Path, tmp_path: Path) -> None:
-    connection = duckdb.connect()
+    connection = database()
     for k in range(5):
         where = "WHERE false" if k == 2 else f"LIMIT 1000 OFFSET {1000 * (k - (k > 2))}"
         connection.execute(
@@ -143,7 +157,7 @@ def test_text_files(mixed: Path, tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"rows.{suffix}"
     chosen = "wide, whole, flag, colour, day, label"
     form = "json" if suffix == "json" else "csv"
-    duckdb.connect().execute(
+    database().execute(
         f"COPY (SELECT {chosen} FROM '{mixed}' LIMIT 500) TO '{path}' (FORMAT {form})"
     )
     data = scan(path, "label", cache=tmp_path / "cache")
@@ -166,10 +180,9 @@ def test_text_files(mixed: Path, tmp_path: Path, suffix: str) -> None:
 def test_classes(mixed: Path, tmp_path: Path, target: str, classes: np.ndarray) -> None:
     data = scan(mixed, target, cache=tmp_path)
     np.testing.assert_array_equal(data.classes, classes)
-    assert data.classes.dtype == take_target(read_table(mixed, target=target), target)[1].dtype
-    np.testing.assert_array_equal(
-        target_of(data), take_target(read_table(mixed, target=target), target)[1]
-    )
+    known = take_target(read_table(mixed, target=target), target)[1]
+    assert data.classes.dtype == known.dtype
+    np.testing.assert_array_equal(target_of(data), known)
 
 
 def test_quantity(mixed: Path, tmp_path: Path) -> None:
@@ -194,7 +207,7 @@ def test_weights(mixed: Path, tmp_path: Path) -> None:
 
 def test_held_out(mixed: Path, tmp_path: Path) -> None:
     double = tmp_path / "double.parquet"
-    duckdb.connect().execute(
+    database().execute(
         f"COPY (SELECT * FROM '{mixed}' UNION ALL SELECT * FROM '{mixed}') TO '{double}' "
         "(FORMAT parquet)"
     )
@@ -348,7 +361,7 @@ def test_numbers_of_text_files_stay_numbers_by_an_encoder(
 def test_by_an_encoder(mixed: Path, tmp_path: Path) -> None:
     fitted = scan(mixed, "label", cache=tmp_path)
     part = tmp_path / "part.parquet"
-    duckdb.connect().execute(
+    database().execute(
         f"COPY (SELECT * EXCLUDE (label) FROM '{mixed}' WHERE colour IS DISTINCT FROM 'late' "
         f"LIMIT 700) TO '{part}' (FORMAT parquet)"
     )
@@ -356,7 +369,7 @@ def test_by_an_encoder(mixed: Path, tmp_path: Path) -> None:
     assert data.feature_names == fitted.feature_names
     expected = fitted.encoder.transform(read_table(part, kinds=fitted.encoder.kinds_))
     np.testing.assert_array_equal(matrix_of(data.blocks), expected.astype(np.float32))
-    duckdb.connect().execute(
+    database().execute(
         f"COPY (SELECT * REPLACE (NULL::VARCHAR AS colour) FROM '{part}' LIMIT 9) "
         f"TO '{tmp_path}/none.parquet' (FORMAT parquet)"
     )
@@ -445,20 +458,26 @@ def test_a_string_is_one_mark_for_missing_values(tmp_path: Path) -> None:
 
 def test_marks_names_and_labels_hold_any_sign(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
-    for k, sign in enumerate(("{c}", "{0}", "%s", "'", '"', "\\", "a\nb", "c0", "$1")):
-        mark = f"none of {sign} was given"
-        texts = [mark if i % 4 == 0 else f"some {'xyz'[i % 3]}x words {i}" for i in range(60)]
-        levels = [mark if i % 5 == 0 else f"{sign}{i % 3}" for i in range(60)]
-        columns = {"text": texts, sign: levels, "y": ["u", f"{sign} "] * 30}
+    for k, signs in enumerate((("{c}", "{0}", "%s"), ("'", '"', "\\"), ("a\nb", "c0", "$1"))):
+        marks = [f"none of {sign} was given" for sign in signs]
+        columns: dict[str, list[str]] = {}
+        for sign, mark in zip(signs, marks, strict=True):
+            columns[f"text {sign}"] = [
+                mark if i % 4 == 0 else f"some {'xyz'[i % 3]}x words {i}" for i in range(60)
+            ]
+            columns[sign] = [mark if i % 5 == 0 else f"{sign}{i % 3}" for i in range(60)]
+        columns["y"] = ["u", *(f"{sign} " for sign in signs)] * 15
         path = tmp_path / f"{k}.parquet"
         path.write_bytes(b"".join(to_parquet([columns])))
-        data = scan(path, "y", missing=[mark], kinds={"text": "text"}, cache=tmp_path, single=False)
-        table = read_table(path, missing=[mark], kinds={"text": "text"}, target="y")
-        features, y = take_target(table, "y")
-        assert list(data.feature_names) == Encoder().fit(features).feature_names_, sign
+        read = {"missing": marks, "kinds": {f"text {sign}": "text" for sign in signs}}
+        data = scan(path, "y", cache=tmp_path, single=False, **read)
+        features, y = take_target(read_table(path, target="y", **read), "y")
+        assert list(data.feature_names) == Encoder().fit(features).feature_names_, signs
         expected = data.encoder.transform(features)
-        np.testing.assert_array_equal(matrix_of(data.blocks), expected.toarray(), err_msg=sign)
-        np.testing.assert_array_equal(target_of(data), y, err_msg=sign)
+        np.testing.assert_array_equal(
+            matrix_of(data.blocks), expected.toarray(), err_msg=str(signs)
+        )
+        np.testing.assert_array_equal(target_of(data), y, err_msg=str(signs))
 
 
 def test_a_target_that_is_not_there_is_named_before_rows_are_read(
@@ -554,10 +573,9 @@ def test_numbers_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert not [*(tmp_path / "cache").rglob("*.raw"), *(tmp_path / "cache").rglob("*.sums")]
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"cache_limit": 0}, {"standardise": False}, {"reference": True}], ids=str
-)
-def test_columns_that_repeat_others_are_alerted_of_as_in_memory(tmp_path: Path, options) -> None:
+@pytest.fixture(scope="module")
+def repeating(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Encoder]:
+    """A table of which columns repeat others, and its encoder in memory."""
     rng, n = np.random.default_rng(0), 3000
     place = rng.integers(0, 5, n)
     town, level = np.array(list("VWXYZ"))[place], np.array(list("klmno"))[place]
@@ -583,14 +601,24 @@ def test_columns_that_repeat_others_are_alerted_of_as_in_memory(tmp_path: Path, 
         ",".join(table),
         *(",".join(map(str, row)) for row in zip(*table.values(), strict=True)),
     ]
-    (tmp_path / "t.csv").write_text("\n".join(rows))
-    features, labels = take_target(read_table(tmp_path / "t.csv", target="y"), "y")
+    path = tmp_path_factory.mktemp("repeating") / "t.csv"
+    path.write_text("\n".join(rows))
+    features, labels = take_target(read_table(path, target="y"), "y")
     expected = Encoder().fit(features, labels)
     assert len(expected.alerts_) == 4
+    return path, expected
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"cache_limit": 0}, {"standardise": False}, {"reference": True}], ids=str
+)
+def test_columns_that_repeat_others_are_alerted_of_as_in_memory(
+    repeating: tuple[Path, Encoder], tmp_path: Path, options: dict[str, Any]
+) -> None:
+    path, expected = repeating
     for _ in range(2):
         # The second time they are found in the cache.
-        path, cache = str(tmp_path / "t.csv"), tmp_path / "cache"
-        data = scan(path, "y", cache=cache, memory="2MB", **options)
+        data = scan(path, "y", cache=tmp_path / "cache", memory="2MB", **options)
         assert [*map(str, data.encoder.alerts_)] == [*map(str, expected.alerts_)]
         found, known = ({one[:2] for one in e.alerted_} for e in (data.encoder, expected))
         assert found == known

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
+from grids import EXHAUSTIVE
 from separatrix import separability
 from separatrix.geometry.separation.in_passes import Tuning, places_of, separability_in_passes
 from separatrix.scale import Local, scan
@@ -33,7 +34,8 @@ def problem(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.sampled
+@pytest.mark.parametrize("seed", range(60 if EXHAUSTIVE else 21))
 def test_verdicts_are_those_on_all_rows(seed):
     X, y = problem(seed)
     fit_intercept = seed % 7 != 3

@@ -23,6 +23,7 @@ def drawn(n=20_000, d=12, k=4, seed=0):
     return x, (scores + rng.gumbel(size=(n, k))).argmax(axis=1)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("case", ["iris", "digits", "drawn"])
 def test_the_fit_is_that_of_memory_within_six_passes(case, intercept):

@@ -33,6 +33,7 @@ def agree(model, memory):
     np.testing.assert_allclose(model.coef_, memory.coef_, atol=2e-3)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("C", [0.01, 0.3, 10.0])
 def test_logistic_regression_with_l1(C, intercept):

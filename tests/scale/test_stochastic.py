@@ -127,6 +127,7 @@ def test_what_a_perceptron_cannot_do_over_blocks(options):
 # --- stochastic gradients -------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("loss", ["hinge", "log_loss", "squared_hinge"])
 @pytest.mark.parametrize("k", [2, 3])
 def test_steps_in_order_are_those_of_rows_in_memory(loss, k):
@@ -143,6 +144,7 @@ def test_steps_in_order_are_those_of_rows_in_memory(loss, k):
     assert blocked.objective_formula_ == whole.objective_formula_
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("loss", ["hinge", "log_loss"])
 def test_shuffled_steps_come_to_a_certificate(loss, intercept):

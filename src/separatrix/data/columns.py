@@ -327,29 +327,11 @@ class _Sparse(Columns):
         return rows, columns
 
     def equal_rows(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        out = np.empty(len(a), dtype=bool)
-        size = 4096
-        for start in range(0, len(a), size):
-            part = slice(start, start + size)
-            with np.errstate(over="ignore"):
-                difference = self.x[a[part]] - self.x[b[part]]
-            difference.eliminate_zeros()
-            out[part] = np.diff(difference.indptr) == 0
-        return out
+        return _equal_rows(self.x, a, b)
 
     def equal_columns(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         chosen, place = np.unique(np.r_[a, b], return_inverse=True)
-        part = self.x[:, chosen]
-        part.eliminate_zeros()
-        part = part.tocsc()
-        left, right = place[: len(a)], place[len(a) :]
-        out = np.empty(len(a), dtype=bool)
-        for k, spans in enumerate(zip(left, right, strict=True)):
-            one, other = (slice(part.indptr[j], part.indptr[j + 1]) for j in spans)
-            out[k] = np.array_equal(part.indices[one], part.indices[other]) and np.array_equal(
-                part.data[one], part.data[other]
-            )
-        return out
+        return _equal_rows(self.x[:, chosen].tocsc().T, place[: len(a)], place[len(a) :])
 
     @cached_property
     def odd_rows(self) -> np.ndarray:
@@ -390,6 +372,19 @@ class _Sparse(Columns):
         part = part if len(columns) == self.d else part[:, columns]
         out: np.ndarray = part.toarray().astype(np.float64, copy=False)
         return out
+
+
+def _equal_rows(x: sp.csr_array, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Whether rows are equal, pair by pair; differences of some pairs at a time are held."""
+    out = np.empty(len(a), dtype=bool)
+    size = 4096
+    for start in range(0, len(a), size):
+        part = slice(start, start + size)
+        with np.errstate(over="ignore"):
+            difference = x[a[part]] - x[b[part]]
+        difference.eliminate_zeros()
+        out[part] = np.diff(difference.indptr) == 0
+    return out
 
 
 def _moments(

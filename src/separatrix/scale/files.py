@@ -613,7 +613,6 @@ class _Scan:
             options.reading_memory,
             int(max(min(workers * each, _MOST_READING * options.available), each)),
         )
-        self.readers.close(self.session)
         self.session = replace(self.session, memory=reading, readers=workers)
         self.statistics = Statistics(
             self.readers,

@@ -70,6 +70,8 @@ class Opened:
     Attributes
     ----------
     connection
+    session : Session
+        What it was last used for.
     gate : Semaphore
         Of the readers.
     tables : dict
@@ -77,6 +79,7 @@ class Opened:
     """
 
     connection: Any
+    session: Session
     gate: threading.Semaphore
     tables: dict[str, Any] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -88,7 +91,11 @@ _local = threading.local()
 
 
 def opened(session: Session) -> Opened:
-    """The connection of a session in this process, opened at its first use."""
+    """The connection of a session in this process, opened at its first use.
+
+    Where the session has another memory or other readers by now, the connection goes on with them:
+    to open a database takes longer than to read a small file.
+    """
     with _lock:
         found = _sessions.get(session.identity)
         if found is None:
@@ -104,8 +111,11 @@ def opened(session: Session) -> Opened:
             # A query then runs in the thread that calls it, in the order of the rows.
             connection.execute("SET threads = 1")
             connection.execute("SET parquet_metadata_cache = true")
-            found = Opened(connection, threading.Semaphore(session.readers))
+            found = Opened(connection, session, threading.Semaphore(session.readers))
             _sessions[session.identity] = found
+        elif found.session != session:
+            files.limit(found.connection, session.memory)
+            found.session, found.gate = session, threading.Semaphore(session.readers)
         return found
 
 

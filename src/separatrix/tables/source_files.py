@@ -137,7 +137,7 @@ def connect() -> Any:
     connection = _opened({"threads": "1"} if is_tight() else {})
     limits = _limits.get()
     if limits is not None:
-        connection.execute(f"SET memory_limit = '{max(limits.memory >> 20, 32)}MiB'")
+        limit(connection, limits.memory)
         connection.execute(f"SET temp_directory = {literal(str(limits.folder))}")
     return connection
 
@@ -193,6 +193,11 @@ def _opened(config: Mapping[str, str]) -> Any:
     # second compares all expressions with each other, seconds of a thousand columns.
     connection.execute("SET disabled_optimizers = 'in_clause,common_subexpressions'")
     return connection
+
+
+def limit(connection: Any, memory: int) -> None:
+    """Let the database of a connection take so many bytes, and as many as DuckDB needs at least."""
+    connection.execute(f"SET memory_limit = '{max(memory >> 20, 32)}MiB'")
 
 
 def temporary_file(stack: contextlib.ExitStack) -> Path:
