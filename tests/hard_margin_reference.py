@@ -39,19 +39,18 @@ def exact_hard_margin(X, y, geometry: str):
     lifted = [[*x, Fraction(1)] if geometry == "lifted" else x for x in rows]
     n, d = len(rows), len(lifted[0])
     free = geometry == "free"
+    products = [
+        [
+            s * t * sum(a * b for a, b in zip(x, z, strict=True))
+            for t, z in zip(signs, lifted, strict=True)
+        ]
+        for s, x in zip(signs, lifted, strict=True)
+    ]
     for size in range(2 if free else 1, d + 1 + int(free)):
         for part in combinations(range(n), size):
             if free and len({signs[i] for i in part}) == 1:
                 continue
-            gram = [
-                [
-                    signs[i]
-                    * signs[j]
-                    * sum(a * b for a, b in zip(lifted[i], lifted[j], strict=True))
-                    for j in part
-                ]
-                for i in part
-            ]
+            gram = [[products[i][j] for j in part] for i in part]
             rhs = [Fraction(1)] * size
             if free:
                 gram = [[*row, Fraction(signs[i])] for row, i in zip(gram, part, strict=True)]

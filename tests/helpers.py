@@ -149,16 +149,17 @@ def pad(problems: list[dict], n: int, d: int) -> Batch:
 
 
 def solve_batch(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """Solve positive semidefinite systems (B, p, p) x = (B, p) by elimination with pivoting.
+    """Solve positive semidefinite systems by elimination with pivoting.
 
-    The diagonal is scaled to one and a ridge at the size of rounding is added.
+    ``matrix`` is (B, p, p) and ``rhs`` (B, p), or (B, p, q) for q right sides.  The diagonal is
+    scaled to one and a ridge at the size of rounding is added.
     """
     diagonal = np.einsum("bii->bi", matrix)
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
     a = matrix * scale[:, :, None] * scale[:, None, :]
     p = a.shape[1]
     a[:, np.arange(p), np.arange(p)] += 4 * np.finfo(LONG).eps
-    x = rhs * scale
+    x = rhs.reshape(*scale.shape, -1) * scale[:, :, None]
     rows = np.arange(len(a))
     for k in range(p):
         pivot = k + np.abs(a[:, k:, k]).argmax(axis=1)
@@ -166,12 +167,14 @@ def solve_batch(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
         x[rows, k], x[rows, pivot] = x[rows, pivot].copy(), x[rows, k].copy()
         head = np.where(a[:, k, k] == 0, 1, a[:, k, k])
         factor = a[:, k + 1 :, k] / head[:, None]
-        a[:, k + 1 :] -= factor[:, :, None] * a[:, None, k]
-        x[:, k + 1 :] -= factor * x[:, None, k]
+        # What stands below the diagonal is not read again.
+        a[:, k + 1 :, k + 1 :] -= factor[:, :, None] * a[:, None, k, k + 1 :]
+        x[:, k + 1 :] -= factor[:, :, None] * x[:, None, k]
     for k in range(p - 1, -1, -1):
         head = np.where(a[:, k, k] == 0, 1, a[:, k, k])
-        x[:, k] = (x[:, k] - np.einsum("bj,bj->b", a[:, k, k + 1 :], x[:, k + 1 :])) / head
-    return x * scale
+        x[:, k] -= np.einsum("bj,bjq->bq", a[:, k, k + 1 :], x[:, k + 1 :])
+        x[:, k] /= head[:, None]
+    return (x * scale[:, :, None]).reshape(rhs.shape)
 
 
 # Step lengths that every line search tries, all at once.

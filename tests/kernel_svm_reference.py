@@ -126,6 +126,7 @@ def solve_soft(K: np.ndarray, y: np.ndarray, top: np.ndarray, max_iter: int = 20
     b = np.zeros(count, dtype=LONG)
     lower, upper = np.full(count, -np.inf, LONG), np.full(count, np.inf, LONG)
     best_alpha, best_b = np.zeros((count, n), LONG), np.zeros(count, LONG)
+    gap, still = upper - lower, 0
     for _ in range(max_iter):
         alpha = _balance(np.where(used, a, 0), y, np.where(used, U, 0))
         Qa = np.einsum("bij,bj->bi", Q, alpha)
@@ -141,7 +142,10 @@ def solve_soft(K: np.ndarray, y: np.ndarray, top: np.ndarray, max_iter: int = 20
         upper = np.where(better, value, upper)
         best_alpha = np.where(better[:, None], alpha, best_alpha)
         best_b = np.where(better, b_now, best_b)
-        if np.all(upper - lower <= 1e-17 * upper):
+        still = still + 1 if np.all(upper - lower >= gap) else 0
+        gap = upper - lower
+        # Rounding may keep them a little further apart than that.
+        if np.all(gap <= 1e-17 * upper) or (still >= 10 and np.all(gap <= 1e-15 * upper)):
             break
         room = U - a
         mean = np.where(used, a * s + room * x, 0).sum(axis=1) / (2 * live)
@@ -151,7 +155,7 @@ def solve_soft(K: np.ndarray, y: np.ndarray, top: np.ndarray, max_iter: int = 20
         right = np.where(used, right + target / a - target / room, 0)
         M = Q.copy()
         M[:, eye, eye] += D
-        along, across = solve_batch(M, right), solve_batch(M, sign)
+        along, across = np.moveaxis(solve_batch(M, np.stack([right, sign], axis=2)), 2, 0)
         balance = np.einsum("bi,bi->b", sign, np.where(used, a, 0))
         db = np.einsum("bi,bi->b", sign, along) + balance
         db = db / np.einsum("bi,bi->b", sign, across)

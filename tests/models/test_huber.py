@@ -146,15 +146,14 @@ def test_a_plane_that_fits_most_rows_exactly_is_certified():
     assert _is_certified(X, y)
     assert _is_certified(X, y, tol=1e-9)
     rng = np.random.default_rng(0)
-    for share in (0.05, 0.2, 0.35, 0.5):
-        for counts in ((2,), (3, 5), (2, 4, 7)):
-            n = int(rng.integers(40, 120))
-            X = np.hstack([np.eye(k)[rng.integers(k, size=n)] for k in counts])
-            y = np.where(rng.random(n) < share, 1.0, -1.0)
-            assert _is_certified(X, y), (share, counts)
-            assert _is_certified(X, y, epsilon=1.0, alpha=0.1), (share, counts)
-            sparse = HuberRegressor().fit(sp.csr_array(X), y)
-            assert sparse.certificate_.ok, (share, counts)
+    for share, counts in ((0.05, (2, 4, 7)), (0.2, (3, 5)), (0.35, (2, 4, 7)), (0.5, (2,))):
+        n = int(rng.integers(30, 50))
+        X = np.hstack([np.eye(k)[rng.integers(k, size=n)] for k in counts])
+        y = np.where(rng.random(n) < share, 1.0, -1.0)
+        assert _is_certified(X, y), (share, counts)
+        assert _is_certified(X, y, epsilon=1.0, alpha=0.1), (share, counts)
+        sparse = HuberRegressor().fit(sp.csr_array(X), y)
+        assert sparse.certificate_.ok, (share, counts)
 
 
 def test_slopes_that_all_are_at_their_ends_are_balanced():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -37,6 +39,13 @@ def make(name: str, **more):
     y[-classes:] = np.arange(classes)
     model = type(model)(**{**model.get_params(), "tol": TOL, "max_iter": 100_000, **more})
     return model, X, y
+
+
+@functools.cache
+def fitted(name: str):
+    """A model fitted to its data, which no test changes."""
+    model, X, y = make(name)
+    return model.fit(X, y)
 
 
 def same(one, other, rtol: float = 2 * TOL) -> None:
@@ -91,36 +100,36 @@ def test_a_class_of_weight_zero_is_removed(name: str, extra: int) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_dense_equals_csr(name: str) -> None:
     model, X, y = make(name)
-    same(model.fit(X, y), make(name)[0].fit(sp.csr_array(X), y))
+    same(fitted(name), model.fit(sp.csr_array(X), y))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_float32_within_the_certificate(name: str) -> None:
     model, X, y = make(name)
-    same(model.fit(X, y), make(name)[0].fit(X.astype(np.float32), y))
+    same(fitted(name), model.fit(X.astype(np.float32), y))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_permuted_rows(name: str) -> None:
     model, X, y = make(name)
     order = np.random.default_rng(3).permutation(len(y))
-    same(model.fit(X, y), make(name)[0].fit(X[order], y[order]))
+    same(fitted(name), model.fit(X[order], y[order]))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_permuted_columns(name: str) -> None:
     model, X, y = make(name)
     order = np.array([2, 0, 3, 1])
-    one, other = model.fit(X, y), make(name)[0].fit(X[:, order], y)
+    one, other = fitted(name), model.fit(X[:, order], y)
     other.coef_ = other.coef_[:, np.argsort(order)]
     same(one, other)
 
 
 @pytest.mark.parametrize("name", [n for n in MODELS if n != "lam" and n != "no penalty"])
 def test_duplicated_data_with_half_of_C(name: str) -> None:
-    model, X, y = make(name)
-    twice = make(name, C=0.5)[0].fit(np.vstack([X, X]), np.concatenate([y, y]))
-    same(model.fit(X, y), twice)
+    twice, X, y = make(name, C=0.5)
+    twice.fit(np.vstack([X, X]), np.concatenate([y, y]))
+    same(fitted(name), twice)
 
 
 def test_duplicated_data_with_the_same_lam() -> None:
@@ -154,10 +163,9 @@ def test_the_data_are_left_as_they_were(name: str) -> None:
 def test_swapped_labels_swap_the_sign(name: str) -> None:
     model, X, y = make(name)
     classes = MODELS[name][1]
-    other = make(name)[0]
     if name == "by class":
-        other.set_params(class_weight={1: 2.0, 0: 0.5})
-    one, flipped = model.fit(X, y), other.fit(X, classes - 1 - y)
+        model.set_params(class_weight={1: 2.0, 0: 0.5})
+    one, flipped = fitted(name), model.fit(X, classes - 1 - y)
     assert one.certificate_.primal == pytest.approx(flipped.certificate_.primal, rel=2 * TOL)
     if classes == 2:
         np.testing.assert_allclose(one.coef_, -flipped.coef_, atol=1e-4)

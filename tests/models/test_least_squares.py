@@ -245,7 +245,7 @@ def test_any_portions_are_one_fit(sizes, seed, weighted) -> None:
 
 @pytest.mark.parametrize("offset", [0.0, 1e8])
 def test_row_by_row(rng, offset) -> None:
-    X, y = rng.normal(size=(120, 4)) + offset, rng.normal(size=120)
+    X, y = rng.normal(size=(40, 4)) + offset, rng.normal(size=40)
     model = LinearRegression()
     for x, v in zip(X, y, strict=True):
         model.partial_fit([x], [v])

@@ -63,7 +63,7 @@ def test_rounding_may_have_half_of_the_tolerance_of_a_fit_of_a_path(monkeypatch)
 
 def even_digits():
     X, y = load_digits(return_X_y=True)
-    return scale(X[:800]), y[:800] % 2
+    return scale(X[:300, 10:26]), y[:300] % 2
 
 
 def iris():
@@ -99,6 +99,7 @@ def test_each_point_is_that_of_a_single_fit(model, data) -> None:
             assert separatrix.verify(path.at(C), X, y).relative_gap <= 2e-5
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize(
     "model",
     [
@@ -215,6 +216,7 @@ def test_order_lam_and_bad_values() -> None:
         LinearSVC(calibrate="sigmoid").path(X, y)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("scoring", ["neg_brier_score", "neg_log_loss", "accuracy"])
 def test_folds_that_lack_a_class_have_its_limit(scoring, fit_intercept) -> None:
@@ -306,15 +308,16 @@ def test_weights_are_copies_and_zero_is_no_row() -> None:
 
 def test_the_same_again_sparse_and_in_frames() -> None:
     X, y = cancer()
+    X, y = X[::3, :6], y[::3]
     model = LinearSVC(loss="hinge", tol=1e-3, solver="dual", random_state=3)
-    one, other = (model.path(X, y, 5, cv=3) for _ in range(2))
+    one, other = (model.path(X, y, VALUES[:3], cv=3) for _ in range(2))
     np.testing.assert_array_equal(one.coefs, other.coefs)
     np.testing.assert_array_equal(one.scores, other.scores)
     sparse = model.path(sp.csr_matrix(X), y, one.values, cv=3)
     for a, b in zip(sparse.certificates, one.certificates, strict=True):
         assert a.dual <= b.primal and b.dual <= a.primal
     frame = pd.DataFrame(X).rename(columns=str)
-    named = model.path(frame, pd.Series(y), 3, cv=3)
+    named = model.path(frame, pd.Series(y), VALUES[:1], cv=3)
     assert named[0].feature_names_in_.tolist() == list(frame.columns)
     assert not hasattr(model, "coef_")
 

@@ -102,7 +102,7 @@ from separatrix import LogisticRegression
 from separatrix._compiled import pool
 of_any_size = pool.tuned(pool.Tuning(parallel_work=0))
 of_any_size.__enter__()
-X = sp.random_array((1500, 50), density=0.3, rng=np.random.default_rng(0), format="csr")
+X = sp.random_array((300, 20), density=0.3, rng=np.random.default_rng(0), format="csr")
 y = (X[:, [0]].toarray()[:, 0] > 0.2).astype(int)
 def fit(_):
     return LogisticRegression(solver="newton").fit(X, y).certificate_.ok

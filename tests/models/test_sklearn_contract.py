@@ -32,9 +32,9 @@ from separatrix import (
 FIRST = [
     LogisticRegression(),
     # Checks fit classes of three rows, which five folds cannot divide.
-    LogisticRegressionCV(Cs=[0.1, 1.0], cv=3, choice="one_standard_error"),
+    LogisticRegressionCV(Cs=[0.1, 1.0], cv=2, choice="one_standard_error"),
     LinearSVC(),
-    Perceptron(),
+    Perceptron(max_passes=50),
     SGDClassifier(),
     # The others are in test_discriminant.py: some checks fit covariances that are singular.
     LinearDiscriminantAnalysis(shrinkage=0.1),

@@ -435,7 +435,8 @@ def test_a_start_that_a_dual_method_leaves_aside_is_not_forgotten(record, hint) 
     assert not record or len(found.trace.iterations) == 1
 
 
-@pytest.mark.parametrize("shape", [(300, 8), (2000, 60)])
+@pytest.mark.crossed
+@pytest.mark.parametrize("shape", [(300, 8), (800, 40)])
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
@@ -455,6 +456,9 @@ def test_a_bound_does_not_fall_as_more_steps_are_allowed(kind, options, shape):
         certificate = kind(**options, random_state=0, max_iter=steps).fit(X, y).certificate_
         assert certificate.dual >= dual * (1.0 - 1e-9)
         dual = certificate.dual
+        if certificate.ok:
+            # More steps are not taken.
+            break
 
 
 def test_no_bound_takes_long_once_the_time_is_up(monkeypatch):

@@ -145,7 +145,7 @@ def small_problems(count: int, seed: int):
 @each_geometry
 def test_small_problems_against_exact_fractions(geometry: str) -> None:
     verdicts = {True: 0, False: 0}
-    for X, y in small_problems(120, seed=sorted(GEOMETRIES).index(geometry)):
+    for X, y in small_problems(60, seed=sorted(GEOMETRIES).index(geometry)):
         reference = exact_hard_margin(X, y, geometry)
         solution = solve(X, y, geometry)
         certificate = solution.certificate
@@ -164,7 +164,7 @@ def test_small_problems_against_exact_fractions(geometry: str) -> None:
         scale = max(float(abs(v)) for v in (*w, b))
         expected = [float(v) for v in w] + ([] if geometry == "none" else [float(b)])
         np.testing.assert_allclose(solution.theta, expected, rtol=0, atol=1e-14 * terms * scale)
-    assert min(verdicts.values()) >= 15, verdicts
+    assert min(verdicts.values()) >= 8, verdicts
 
 
 @each_geometry
@@ -197,7 +197,7 @@ def test_the_bound_is_a_bound_anywhere(geometry: str, shift: float) -> None:
 @each_geometry
 def test_against_a_general_solver(geometry: str) -> None:
     rng = np.random.default_rng(2)
-    for seed in range(15):
+    for seed in range(6):
         n, d = int(rng.integers(4, 41)), int(rng.integers(1, 7))
         X, y = separable(n, d, seed, geometry)
         w, b = hard_margin_by_quadratic_programming(X, y, geometry)
@@ -237,11 +237,11 @@ FORMATS = {
 @each_regime
 @each_geometry
 def test_every_regime_finds_the_optimum(regime: str, geometry: str) -> None:
-    shapes = [(60, 3), (60, 8), (200, 20), (15, 40), (300, 2)]
+    shapes = [(60, 8), (15, 40), (150, 2)]
     tol = 1e-12
     if regime == "descent to the end":
         # It is for more columns than rows that matter, and not for the last digits.
-        shapes, tol = [(15, 40), (60, 90), (200, 300)], 1e-8
+        shapes, tol = [(15, 40), (60, 90)], 1e-8
     for seed, (n, d) in enumerate(shapes):
         X, y = separable(n, d, seed, geometry)
         solution = solve(X, y, geometry, tol=tol, tuning=REGIMES[regime])
@@ -293,7 +293,7 @@ def test_no_hyperplane_in_any_regime(regime: str, geometry: str) -> None:
 @each_geometry
 def test_columns_that_depend_on_one_another(geometry: str) -> None:
     rng = np.random.default_rng(4)
-    for _ in range(30):
+    for _ in range(10):
         rank, extra = int(rng.integers(1, 12)), int(rng.integers(1, 20))
         X = rng.normal(size=(200, rank)) @ rng.normal(size=(rank, rank + extra))
         assert solve(X, rng.choice([-1.0, 1.0], size=200), geometry).certificate.status == (

@@ -307,15 +307,17 @@ def test_products_in_registers(lanes_and_height) -> None:
     import numba
 
     lanes, height = lanes_and_height
-    for width in (1, 2, 3):
-        tile = register_tiles.tile_of(width, height, lanes)
+    first, second, third = (register_tiles.tile_of(width, height, lanes) for width in (1, 2, 3))
 
-        @numba.njit
-        def add(x, left, right, out, tile=tile):
-            tile(x, left, x.shape[1], 1, len(x), x, 0, right, out, left)
+    @numba.njit
+    def add(x, left, right, out):
+        first(x, left, x.shape[1], 1, len(x), x, 0, right, out[0], left)
+        second(x, left, x.shape[1], 1, len(x), x, 0, right, out[1], left)
+        third(x, left, x.shape[1], 1, len(x), x, 0, right, out[2], left)
 
-        x, out = rng.normal(size=(37, 32)), np.ones((32, 32))
-        add(x, 8, 8, out)
+    x, found = rng.normal(size=(37, 32)), np.ones((3, 32, 32))
+    add(x, 8, 8, found)
+    for width, out in enumerate(found, start=1):
         expected = np.ones((32, 32))
         rows, columns = slice(8, 8 + height), slice(8, 8 + width * lanes)
         expected[rows, columns] += x[:, rows].T @ x[:, columns]

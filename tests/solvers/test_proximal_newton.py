@@ -262,7 +262,7 @@ def test_without_a_hessian_entries_in_parts_count_once() -> None:
 
 @pytest.mark.parametrize("loss", [LogLoss(), SquaredHinge()], ids=repr)
 def test_without_a_hessian_wide_separable_data_and_the_same_bits(loss) -> None:
-    X, y = data(60, 2000)
+    X, y = data(40, 600)
     problem = MarginObjective(as_design(sp.csr_array(X)), y, loss, L1(), C=100.0)
     fits = [minimise(problem, WithoutHessian(), tol=1e-6) for _ in range(2)]
     assert fits[0].certificate.ok, str(fits[0].certificate)
@@ -373,7 +373,7 @@ def test_the_search_along_a_line_ends_at_the_least_point_on_it(seed: int, flat: 
 @pytest.mark.parametrize("flat", [True, False])
 def test_weights_move_together_to_the_least_point_on_their_line(flat: bool) -> None:
     rng = np.random.default_rng(3)
-    for _ in range(200):
+    for _ in range(60):
         x = np.round(rng.normal(size=5), 1) * (rng.random(5) < 0.7)
         # In balance, where nothing but the kinks bends the line.
         slope = rng.normal(size=5) * 3.0

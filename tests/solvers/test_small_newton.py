@@ -219,7 +219,7 @@ def test_the_slack_and_the_envelopes_of_a_tube() -> None:
     rng = np.random.default_rng(0)
     for epsilon in (0.0, 0.5):
         loss = EpsilonInsensitive(epsilon)
-        for a, z, upper in rng.normal(size=(200, 3)) * [1.0, 2.0, 1.0] + [0.0, 0.0, 3.0]:
+        for a, z, upper in rng.normal(size=(60, 3)) * [1.0, 2.0, 1.0] + [0.0, 0.0, 3.0]:
             upper = abs(upper) + 0.1
             a = min(max(a, -upper), upper)
             gap = upper * loss.value(z) + upper * loss.conjugate(-a / upper) + a * z

@@ -30,7 +30,7 @@ from separatrix.solvers import (
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.perceptron import MistakeDriven
 
-N, D = 120, 6
+N, D = 60, 5
 
 MAKERS = {
     "newton": Newton,

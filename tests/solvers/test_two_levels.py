@@ -21,7 +21,7 @@ LEVELS = (5, 60, 900, 3000)
 NUMBERS = 2
 
 
-def clicks(n: int = 6000, seed: int = 0) -> tuple[sp.csr_matrix, np.ndarray]:
+def clicks(n: int = 2500, seed: int = 0) -> tuple[sp.csr_matrix, np.ndarray]:
     """Two numbers, and four categories of up to 3,000 levels, few of which are frequent."""
     rng = np.random.default_rng(seed)
     numbers = rng.normal(size=(n, NUMBERS))
@@ -41,7 +41,7 @@ def clicks(n: int = 6000, seed: int = 0) -> tuple[sp.csr_matrix, np.ndarray]:
 X, Y = clicks()
 
 
-def blocked(loss=None, *, rows: int = 1500, workers: int | None = None, weight=None, **options):
+def blocked(loss=None, *, rows: int = 700, workers: int | None = None, weight=None, **options):
     data = scan(options.pop("matrix", X), Y, weight=weight, block_rows=rows)
     penalty = options.pop("penalty", L2())
     return BlockedPointwise(data, Local(workers), loss or LogLoss(), penalty, **options)
@@ -152,7 +152,7 @@ def test_passes_are_few(C, passes):
 
 def test_the_same_bits_for_any_number_of_workers():
     thetas = [
-        minimise(blocked(workers=workers, rows=700), TwoLevels(), tol=1e-6, seed=0).theta
+        minimise(blocked(workers=workers, rows=400), TwoLevels(), tol=1e-6, seed=0).theta
         for workers in (1, 3)
     ]
     assert thetas[0].tobytes() == thetas[1].tobytes()

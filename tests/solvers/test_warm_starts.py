@@ -48,8 +48,8 @@ def test_a_path_takes_fewer_passes_than_its_fits_alone(loss) -> None:
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_hessian_serves_the_fits_that_follow(intercept: bool, classes: int) -> None:
-    X, y = data(3000, 12)
-    codes = np.argmax(X[:, :classes] + np.random.default_rng(1).gumbel(size=(3000, classes)), 1)
+    X, y = data(1000, 8)
+    codes = np.argmax(X[:, :classes] + np.random.default_rng(1).gumbel(size=(1000, classes)), 1)
     formed = []
 
     class Counted(QuasiNewton):

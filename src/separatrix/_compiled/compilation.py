@@ -461,8 +461,11 @@ def inlined(function: _F) -> _F:
     return cast(_F, _jit(function, inline="always", **_SCALAR))
 
 
-def _source_of(function: Any) -> FunctionType:
-    """The plain function of one that is compiled, or that writes instructions of its own."""
+def source_of(function: Any) -> FunctionType:
+    """The plain function of one that is compiled, or that writes instructions of its own.
+
+    Python calls it where machine code for one call would take half a second to make.
+    """
     plain: FunctionType = getattr(function, "py_func", getattr(function, "_defn", function))
     return plain
 
@@ -484,8 +487,8 @@ def _family(function: Any) -> list[Any]:
     """A function and all those that it calls, itself or through others, each once."""
     family = [function]
     for member in family:
-        for value in _referred(_source_of(member)):
-            if isinstance(_source_of(value), FunctionType) and value not in family:
+        for value in _referred(source_of(member)):
+            if isinstance(source_of(value), FunctionType) and value not in family:
                 family.append(value)
     return family
 
@@ -494,7 +497,7 @@ def _fingerprint(function: Any) -> bytes:
     """Bytes that tell a function from any other: its code, its options, and what it refers to."""
     family, parts = _family(function), []
     for member in family:
-        source, options = _source_of(member), getattr(member, "targetoptions", {})
+        source, options = source_of(member), getattr(member, "targetoptions", {})
         parts += [source.__module__, source.__qualname__]
         # The order of a set differs between processes.
         parts += [
@@ -505,7 +508,7 @@ def _fingerprint(function: Any) -> bytes:
             consts = [const for const in code.co_consts if not isinstance(const, CodeType)]
             parts += [code.co_code.hex(), repr(code.co_names), repr(consts)]
         for value in _referred(source):
-            if isinstance(_source_of(value), FunctionType):
+            if isinstance(source_of(value), FunctionType):
                 parts.append(f"function {family.index(value)}")
             elif isinstance(value, np.ndarray):
                 parts.append(f"{value.dtype} {value.shape} {value.tobytes().hex()}")
@@ -520,7 +523,7 @@ def _importable(function: Any) -> bool:
     Machine code names these modules, and reading it from disk imports them.  A function that was
     made by ``exec``, as in a doctest, has none.
     """
-    return all(inspect.getmodule(_source_of(member)) is not None for member in _family(function))
+    return all(inspect.getmodule(source_of(member)) is not None for member in _family(function))
 
 
 @functools.cache
@@ -530,7 +533,7 @@ def _specialise(template: FunctionType, bindings: tuple[tuple[str, Any], ...]) -
     digest = hashlib.sha256()
     for name, function in bindings:
         digest.update(name.encode() + _fingerprint(function))
-    label = "_".join(_source_of(function).__name__ for _, function in bindings)
+    label = "_".join(source_of(function).__name__ for _, function in bindings)
     # A file's name has at most 255 characters, of which Numba adds 22 while it writes: a longer one
     # would be refused, and the kernel compiled again in every process.
     name = f"{template.__qualname__}__{label[:80]}_{digest.hexdigest()[:12]}"

@@ -21,7 +21,7 @@ from separatrix.kernels.functions import LinearKernel
 from separatrix.kernels.gram import runs_of
 from separatrix.kernels.matrix_rows import add_parts, charges
 from separatrix.kernels.nu import MEETING, KernelNuObjective
-from separatrix.kernels.objective import KernelObjective, box_of
+from separatrix.kernels.objective import KernelObjective, box_of, dual_slope_of
 from separatrix.objectives.base import Bound, charged_bound
 from separatrix.objectives.enclosure import gamma
 
@@ -76,7 +76,7 @@ class BatchedObjective:
         self.upper = _joined([p.upper for p in problems])
         self.splits, self.met = self.starts[1:], 0.0
         if self.loss is not None:
-            self._set_dual(self.loss.dual_upper, float(self.loss.dual_slope(0.0, 0.0, 1.0)))
+            self._set_dual(self.loss.dual_upper, dual_slope_of(self.loss))
 
     def _set_dual(self, most: float, slope: float) -> None:
         """Set the box of the multipliers, up to ``most`` times the weights, and the linear term."""

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.linalg
 
 from separatrix._compiled import double_double
+from separatrix._compiled.compilation import source_of
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.rounding import EPS, EPS32, TINY, UNIT
 from separatrix._compiled.tuning import Tuned
@@ -233,6 +234,19 @@ def evened(c: np.ndarray, low: Any = -np.inf, high: Any = np.inf) -> np.ndarray:
         out[able[np.abs(out[able]).argmin()]] -= left
         left = math.fsum(out)
     return out
+
+
+def dual_slope_of(loss: Loss) -> float:
+    """The slope of a row's share of the dual where its multiplier and its score are zero.
+
+    Examples
+    --------
+    >>> from separatrix.kernels.objective import dual_slope_of
+    >>> from separatrix.losses import Hinge
+    >>> dual_slope_of(Hinge())
+    -1.0
+    """
+    return float(source_of(loss.dual_slope)(0.0, 0.0, 1.0))
 
 
 def box_of(y: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -623,7 +637,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
 
     def quadratic(self) -> QuadraticDual:
         box = box_of(self.y, self.upper * self.loss.dual_upper)
-        linear = float(self.loss.dual_slope(0.0, 0.0, 1.0)) * self.y
+        linear = dual_slope_of(self.loss) * self.y
         dual = QuadraticDual(self.matrix, *box, linear)
         return dual if self.balances else dual.without_sum()
 
