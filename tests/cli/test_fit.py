@@ -41,6 +41,7 @@ def test_the_lines(run, people):
     assert ran.err == ""
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_placeholders_are_missing_cells_in_every_count(run):
     rows = [
         f"{-999 if k % 20 == 0 else k % 37},{'' if k % 8 == 1 else 'ab'[k % 3 % 2]}"
