@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,38 @@ SOURCE = Path(__file__).resolve().parents[2] / "src"
 def importable(monkeypatch):
     """Let a process in another folder find the package where it is not installed."""
     monkeypatch.setenv("PYTHONPATH", str(SOURCE))
+
+
+@pytest.fixture(scope="session")
+def _kept() -> dict[Any, Any]:
+    """What commands printed and wrote, by their words and the files that were there."""
+    return {}
+
+
+@pytest.fixture
+def once(run, tmp_path, _kept) -> Callable[..., terminal.Ran]:
+    """Run a command that other tests run on the same files: it is run for the first of them alone.
+
+    Its files are written into the folder of each; what it changes elsewhere, in a folder of a cache
+    for instance, is not. A path in the test's own folder is named as it is from there.
+    """
+
+    def files() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+
+    def run_once(*words: Any) -> terminal.Ran:
+        named = [os.path.relpath(w, tmp_path) if isinstance(w, Path) else str(w) for w in words]
+        there = files()
+        key = (*named, *sorted(there.items()))
+        if key not in _kept:
+            ran = run(*named)
+            _kept[key] = ran, dict(files().items() - there.items())
+        ran, made = _kept[key]
+        for name, content in made.items():
+            (tmp_path / name).write_bytes(content)
+        return ran
+
+    return run_once
 
 
 def write_csv(path: Path, header: list[str], rows: list[list[Any]]) -> Path:
@@ -56,7 +90,7 @@ def people(tmp_path) -> Path:
 
 
 @pytest.fixture
-def model(run, people) -> Path:
+def model(once, people) -> Path:
     """A model of the people."""
-    assert run("fit", people, "--target", "income", "-o", "people.separatrix").code == 0
+    assert once("fit", people, "--target", "income", "-o", "people.separatrix").code == 0
     return people.with_suffix(".separatrix")

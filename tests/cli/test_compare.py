@@ -42,12 +42,14 @@ def test_a_quantity(run):
 def test_many_rows_have_landmarks(run, tmp_path):
     lines = [f"{i % 7},{i % 11},{'ab'[(i % 7) > 3]}" for i in range(3200)]
     (tmp_path / "t.csv").write_text("\n".join(["p,q,target", *lines]) + "\n")
-    ran = run("compare", "t.csv", "--models", "kernel-svm,stump", "--cv", "3")
+    ran = run("compare", "t.csv", "--models", "kernel-svm,stump", "--cv", "2")
     assert ran.code == 0 and "--approximation=nystroem --components=300" in ran.out
 
 
 def test_the_yardstick_is_marked_wherever_it_stands(run, tmp_path):
-    ran = run("compare", "iris", "--models", "lda", "--yardstick", "--report", "y.html")
+    ran = run(
+        "compare", "iris", "--models", "lda", "--yardstick", "--cv", "2", "--report", "y.html"
+    )
     assert ran.code == 0 and ran.err == ""
     row = next(line for line in ran.out.splitlines() if line.startswith("  boosting"))
     assert row.endswith("not linear")
@@ -58,7 +60,9 @@ def test_the_yardstick_is_marked_wherever_it_stands(run, tmp_path):
     record = json.loads((tmp_path / "y.json").read_text("utf-8"))
     assert record["yardstick"]["linear"] is False and record["budget"] == 60.0
     assert [one["model"] for one in record["models"]] == ["lda"] == list(record["commands"])
-    document = run("compare", "iris", "--models", "lda", "--yardstick", "--json").document
+    document = run(
+        "compare", "iris", "--models", "lda", "--yardstick", "--cv", "2", "--json"
+    ).document
     for key in ("model", "score", "scores", "behind", "linear", "certified", "estimator"):
         assert document["yardstick"][key] == record["yardstick"][key]
 

@@ -38,10 +38,11 @@ def looser(model):
 # -------------------------------------------------------------------------------- every model
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("model", FAMILY)
 @pytest.mark.parametrize("data", ["iris", "breast-cancer", "wine"])
-def test_fit_predict_evaluate_and_verify(run, model, data):
-    ran = run("fit", data, "--model", model)
+def test_fit_predict_evaluate_and_verify(run, once, model, data):
+    ran = once("fit", data, "--model", model)
     assert ran.code == 0
     assert ran.lines["fit"].startswith("optimal: ")
     assert ran.lines["saved"] == f"{data}.separatrix"
@@ -59,8 +60,8 @@ def test_fit_predict_evaluate_and_verify(run, model, data):
 
 
 @pytest.mark.parametrize("model", ["lda", "qda", "sgd"])
-def test_probabilities(run, model):
-    run("fit", "wine", "--model", model)
+def test_probabilities(run, once, model):
+    once("fit", "wine", "--model", model)
     rows = list(csv.reader(io.StringIO(run("predict", "wine.separatrix", "wine", "--proba").out)))
     assert rows[0] == ["prediction", *(f"probability_class_{k}" for k in range(3))]
     values = np.array([[float(cell) for cell in row[1:]] for row in rows[1:]])
@@ -75,8 +76,8 @@ def test_other_losses_have_no_probabilities(run):
     assert "SGDClassifier gives no probabilities without --loss log in fit: --scores " in ran.err
 
 
-def test_least_squares_has_no_probabilities(run):
-    run("fit", "wine", "--model", "lstsq")
+def test_least_squares_has_no_probabilities(run, once):
+    once("fit", "wine", "--model", "lstsq")
     ran = run("predict", "wine.separatrix", "wine", "--proba")
     assert ran.code == 2
     assert "LeastSquaresClassifier gives no probabilities: --scores prints its scores" in ran.err
@@ -109,8 +110,8 @@ def test_the_stored_command_makes_the_same_model(run, model, options):
 # ----------------------------------------------------------------------------- Gaussian classes
 
 
-def test_the_lines_of_lda(run):
-    ran = run("fit", "wine", "--model", "lda")
+def test_the_lines_of_lda(once):
+    ran = once("fit", "wine", "--model", "lda")
     assert (ran.code, ran.err) == (0, "")
     labels = ran.labels
     said = ["held out", "also", "constant", "weights", "saved"]
@@ -388,6 +389,7 @@ def test_the_help_has_the_options_in_groups(run):
 # ------------------------------------------------------------------------------------ real data
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("model", FAMILY)
 def test_adult(run, real_data, model):
     path = real_data / "adult.csv"

@@ -41,6 +41,7 @@ def test_the_lines(run, people):
     assert ran.err == ""
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_placeholders_are_missing_cells_in_every_count(run):
     rows = [
         f"{-999 if k % 20 == 0 else k % 37},{'' if k % 8 == 1 else 'ab'[k % 3 % 2]}"
@@ -454,13 +455,14 @@ def test_a_full_disk_is_told_and_the_old_model_survives(run, people, monkeypatch
 
 
 def test_a_reader_that_leaves_early_costs_no_model(people):
-    words = f"-m separatrix fit {people} --target income -o m.separatrix".split()
-    with subprocess.Popen(
-        [sys.executable, *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=people.parent,
-    ) as process:
+    words = ["fit", "-", "--target", "income", "-o", "m.separatrix"]
+    command = [sys.executable, "-m", "separatrix", *words]
+    with (
+        people.open("rb") as table,
+        subprocess.Popen(
+            command, stdin=table, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=people.parent
+        ) as process,
+    ):
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 0

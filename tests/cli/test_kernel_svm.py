@@ -19,13 +19,13 @@ from separatrix.solvers.driver import watch
 FIT = ("fit", "breast-cancer", "--model", "kernel-svm", "-o", "m.separatrix")
 
 
-def fitted(run, *options: str, data: str = "breast-cancer"):
-    ran = run("fit", data, "--model", "kernel-svm", "-o", "m.separatrix", *options)
+def fitted(once, *options: str, data: str = "breast-cancer"):
+    ran = once("fit", data, "--model", "kernel-svm", "-o", "m.separatrix", *options)
     return ran, load_model("m.separatrix").model
 
 
-def test_the_lines_of_a_fit(run):
-    ran, model = fitted(run)
+def test_the_lines_of_a_fit(run, once):
+    ran, model = fitted(once)
     assert ran.code == 0
     labels = [line[:10].rstrip() for line in ran.out.splitlines()]
     # No weights: the surface is no plane in the columns.
@@ -53,8 +53,8 @@ def test_the_lines_of_a_fit(run):
 @pytest.mark.parametrize(
     "options", [["-C", "3"], ["--class-weight", "balanced"], ["--lam", "0.01"]]
 )
-def test_bounded_support_vectors_are_counted_exactly(run, options):
-    ran, model = fitted(run, *options)
+def test_bounded_support_vectors_are_counted_exactly(once, options):
+    ran, model = fitted(once, *options)
     # Where complementary slackness tells: short of the margin, a multiplier is at its upper end.
     short = model.slack_[model.support_] > 1e-3
     assert np.all(model.bounded_[0][short])
@@ -63,8 +63,8 @@ def test_bounded_support_vectors_are_counted_exactly(run, options):
     assert f" {free:,} on the margin, " in ran.lines["support"]
 
 
-def test_of_more_classes(run):
-    ran, model = fitted(run, data="wine")
+def test_of_more_classes(run, once):
+    ran, model = fitted(once, data="wine")
     free = ((model.dual_coef_ != 0) & ~model.bounded_).any(axis=0)
     assert 0 < free.sum() < len(free)
     assert ran.lines["support"] == (
@@ -78,8 +78,8 @@ def test_of_more_classes(run):
     assert [entry["vectors"] for entry in support["by_class"]] == model.n_support_.tolist()
 
 
-def test_the_hard_margin(run):
-    ran, model = fitted(run, "-C", "inf")
+def test_the_hard_margin(run, once):
+    ran, model = fitted(once, "-C", "inf")
     assert ran.code == 0
     assert ran.lines["support"] == (
         f"{len(model.support_)} of 455 rows are support vectors, all on the margin"
@@ -119,8 +119,8 @@ def test_no_hard_margin_of_the_linear_kernel_with_a_witness(run):
     assert all((50 < row <= 100) == (c == "versicolor") for row, c in by_class.items())
 
 
-def test_a_linear_kernel_has_weights(run):
-    ran, model = fitted(run, "--kernel", "linear", data="wine")
+def test_a_linear_kernel_has_weights(run, once):
+    ran, model = fitted(once, "--kernel", "linear", data="wine")
     assert list(ran.lines)[-3:] == ["constant", "weights", "saved"]
     first = load_model("m.separatrix").provenance["weights"][0]
     assert ran.weights[1][0] == first["feature"]
@@ -133,12 +133,12 @@ def test_a_linear_kernel_has_weights(run):
     scale = load_model("m.separatrix").encoder.scales_[at]
     assert first["weight"] == model.coef_[row, at] / scale
     assert f"{first['class']} from {first['against']}" in run("info", "m.separatrix").out
-    ran, _ = fitted(run, "--kernel", "linear")
+    ran, _ = fitted(once, "--kernel", "linear")
     assert not any(" from " in words[1] for words in ran.weights[1:] if "away" not in words[1])
 
 
-def test_nystroem(run):
-    ran, model = fitted(run, "--approximation", "nystroem", "--components", "30")
+def test_nystroem(run, once):
+    ran, model = fitted(once, "--approximation", "nystroem", "--components", "30")
     assert model.lift_.n_components_ == 30
     share = 100 * model.lift_.unexplained_
     assert ran.lines["lift"].startswith(
@@ -159,14 +159,14 @@ def test_nystroem(run):
     assert run("verify", "m.separatrix", "breast-cancer").code == 0
 
 
-def test_fourier(run):
-    ran, _ = fitted(run, "--approximation", "fourier", "--components", "41", "--gamma", "0.01")
+def test_fourier(run, once):
+    ran, _ = fitted(once, "--approximation", "fourier", "--components", "41", "--gamma", "0.01")
     assert ran.lines["lift"].startswith("42 components, cosines of random frequencies; ")
     assert run("verify", "m.separatrix", "breast-cancer").code == 0
 
 
-def test_a_kernel_without_a_bound(run):
-    ran, _ = fitted(run, "--kernel", "sigmoid")
+def test_a_kernel_without_a_bound(run, once):
+    ran, _ = fitted(once, "--kernel", "sigmoid")
     assert ran.code == 4
     assert ran.lines["fit"].startswith("indefinite: objective ")
     assert ran.lines["fit"].endswith("; --kernel rbf, or poly with --coef0 >= 0, has a bound")
@@ -218,6 +218,7 @@ def test_the_stored_command_makes_the_same_model(run):
 # ---------------------------------------------------------------------------------- probabilities
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("model", ["svm", "kernel-svm", "perceptron"])
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 def test_calibrate(run, model, method):
@@ -367,8 +368,8 @@ def test_text_and_categories_are_sparse(run, tmp_path):
     assert model.lift_.landmark_points_.format == "csr"
 
 
-def test_scores_are_by_class_even_of_a_model_that_gives_them_by_pair(run):
-    fitted(run, data="digits")
+def test_scores_are_by_class_even_of_a_model_that_gives_them_by_pair(run, once):
+    fitted(once, data="digits")
     before = (
         run("predict", "m.separatrix", "digits", "--scores"),
         run("evaluate", "m.separatrix", "digits", "--json"),
@@ -409,8 +410,8 @@ def test_other_data_are_not_verified(run, tmp_path, options):
     assert document["recomputed"] is None
 
 
-def test_a_changed_support_vector_is_a_contradiction(run):
-    fitted(run)
+def test_a_changed_support_vector_is_a_contradiction(run, once):
+    fitted(once)
     stored = load_model("m.separatrix")
     stored.model.support_vectors_[0, 0] += 1e-9
     save_model("m.separatrix", stored.model, encoder=stored.encoder, provenance=stored.provenance)

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from separatrix import load_model
 from separatrix.cli.commands.fit.models import ModelOptions
 from separatrix.cli.options import TableOptions
@@ -51,6 +53,7 @@ def reproduction(path):
     return json.loads(Path(path).read_text())["reproduce"]["python"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_words_of_texts(run, make_csv):
     notes = ["good fine day", "bad awful day", "good nice evening", "bad dull rain"] * 10
     make_csv("notes.csv", ["note", "target"], [[text, text.split()[0]] for text in notes])
@@ -68,6 +71,7 @@ def test_words_of_texts(run, make_csv):
     assert scope["encoder"].feature_names_ == ["note:bad", "note:day", "note:good"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_order_of_levels_is_kept(run, make_csv):
     rows = [[size, "yes" if size > "b, or so" else "no"] for size in ["a", "b, or so", "c"] * 12]
     make_csv("sizes.csv", ["size", "target"], rows)

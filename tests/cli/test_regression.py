@@ -450,9 +450,9 @@ def test_usage_errors_are_one_sentence(run, words, told):
 
 
 @pytest.fixture
-def rents(run, flats):
+def rents(once, flats):
     """A model of the rents."""
-    assert run("fit", flats, "--target", "rent").code == 0
+    assert once("fit", flats, "--target", "rent").code == 0
     return flats.with_suffix(".separatrix")
 
 
@@ -588,7 +588,10 @@ def test_scores_without_variation():
 # ------------------------------------------------------------------------------------ real data
 
 
-@pytest.mark.parametrize("words", [[], ["--model", "lstsq"], ["--model", "poly"]])
+@pytest.mark.parametrize(
+    "words",
+    [[], *(pytest.param(["--model", m], marks=pytest.mark.exhaustive) for m in ("lstsq", "poly"))],
+)
 def test_adult_ages(run, real_data, words):
     path = real_data / "adult.csv"
     ran = run("fit", path, "--target", "age", "-o", "age.separatrix", *words)

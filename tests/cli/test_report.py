@@ -27,6 +27,7 @@ def test_fit_with_a_report(run, people, tmp_path):
     assert looks_like_report(tmp_path / "out.html")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_dates_are_written_as_dates(run, tmp_path):
     days = [f"2021-{1 + k % 12:02}-{1 + k % 28:02}" for k in range(120)]
     lines = [f"{day},{k % 7},{'no' if k % 12 < 6 else 'yes'}" for k, day in enumerate(days)]
@@ -47,8 +48,7 @@ def test_dates_are_written_as_dates(run, tmp_path):
 @pytest.mark.parametrize(
     "model",
     [
-        "logistic",
-        *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("svm", "kernel-svm")),
+        *(pytest.param(m, marks=pytest.mark.exhaustive) for m in ("logistic", "svm", "kernel-svm")),
         "sgd",
     ],
 )

@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -135,55 +136,50 @@ def test_out_of_memory_is_no_bug(run, monkeypatch):
 
 
 LIMITED = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_AS, ({limit}, resource.RLIM_INFINITY))
-from separatrix.cli import main
-sys.argv = ["separatrix", *{words!r}]
-sys.exit(main())
+import contextlib, io, resource, sys
+for megabytes, *words in {calls!r}:
+    resource.setrlimit(resource.RLIMIT_AS, (megabytes * 1_000_000, resource.RLIM_INFINITY))
+    from separatrix.cli import main
+    sys.argv = ["separatrix", *words]
+    with contextlib.redirect_stderr(io.StringIO()) as err:
+        code = main()
+    print(f"<{{code}}>{{err.getvalue()}}</>", file=sys.stderr)
 """
 
 
-def limited(folder, megabytes, *words):
-    script = LIMITED.format(limit=int(megabytes * 1e6), words=words)
-    return subprocess.run(
+def limited(folder, *calls):
+    """The exit code and stderr of commands of one process, each within a number of megabytes."""
+    script = LIMITED.format(calls=calls)
+    done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, cwd=folder, timeout=300
     )
+    assert done.returncode == 0, done.stderr
+    return [(int(code), err) for code, err in re.findall(r"(?s)<(\d+)>(.*?)</>", done.stderr)]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space as Linux has them")
-@pytest.mark.parametrize(
-    "megabytes",
-    [
-        250,
-        *(pytest.param(size, marks=pytest.mark.exhaustive) for size in (450, 700)),
-        900,
-        1000,
-        pytest.param(1300, marks=pytest.mark.exhaustive),
-    ],
-)
-def test_a_limit_of_the_address_space(tmp_path, megabytes):
+@pytest.mark.parametrize("enough", [1000, pytest.param(1300, marks=pytest.mark.exhaustive)])
+def test_a_limit_of_the_address_space(tmp_path, enough):
     (tmp_path / "t.csv").write_text("a,b,c\n" + "1,2,x\n2,1,y\n3,1,x\n2,5,y\n" * 10)
-    ran = limited(tmp_path, megabytes, "fit", "t.csv", "--target", "c")
-    if megabytes < 950:
-        assert ran.returncode == 3
-        assert ran.stderr == (
-            f"error     the address space of this process is limited to {megabytes:,} MB (ulimit "
-            "-v), and its libraries alone need 950 MB: raise the limit\n"
-        )
-        assert limited(tmp_path, megabytes, "fit", "--help").returncode == 0
-    else:
-        assert (ran.returncode, ran.stderr.count("error")) == (0, 0)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space as Linux has them")
-def test_a_cache_that_the_address_space_cannot_hold_names_the_option(tmp_path):
     rows = "".join(f"{i * i % 977},{i * 7 % 31},{'xy'[i * i % 7 % 2]}\n" for i in range(20_000))
-    (tmp_path / "t.csv").write_text("a,b,c\n" + rows)
-    words = ["fit", "t.csv", "--target", "c", "--model", "kernel-svm", "--cache-mb", "4000"]
-    ran = limited(tmp_path, 1_500, *words)
-    assert ran.returncode == 3
-    assert "error     the cache of the kernel matrix needs" in ran.stderr
-    assert "set --cache-mb below 4000\n" in ran.stderr
+    (tmp_path / "many.csv").write_text("a,b,c\n" + rows)
+    low, fit = (250, 450, 700, 900), ("fit", "t.csv", "--target", "c")
+    # A process that was refused has loaded nothing yet, and is as good as new.
+    refused = [call for size in low for call in ((size, *fit), (size, "fit", "--help"))]
+    large = (1500, "fit", "many.csv", *fit[2:], "--model", "kernel-svm", "--cache-mb", "4000")
+    *small, fitted, kernel = limited(tmp_path, *refused, (enough, *fit), large)
+    for megabytes, ran, helped in zip(low, small[::2], small[1::2], strict=True):
+        assert ran == (
+            3,
+            f"error     the address space of this process is limited to {megabytes:,} MB (ulimit "
+            "-v), and its libraries alone need 950 MB: raise the limit\n",
+        )
+        assert helped[0] == 0, megabytes
+    assert (fitted[0], fitted[1].count("error")) == (0, 0)
+    # A cache that the address space cannot hold names the option.
+    assert kernel[0] == 3
+    assert "error     the cache of the kernel matrix needs" in kernel[1]
+    assert "set --cache-mb below 4000\n" in kernel[1]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space as Linux has them")
@@ -363,7 +359,7 @@ def test_a_bad_variable_for_threads_is_a_mistake_in_the_call(run, monkeypatch):
     assert done.err.startswith("error     SEPARATRIX_THREADS='many' must be a whole number")
 
 
-def test_a_full_disk_under_unbuffered_stdout_is_an_error(tmp_path):
+def test_a_full_disk_under_unbuffered_stdout_is_an_error(model):
     """One raw write may take a part and drop the rest; that must not pass for success."""
     script = (
         "import io, sys\n"
@@ -382,8 +378,6 @@ def test_a_full_disk_under_unbuffered_stdout_is_an_error(tmp_path):
         "sys.stderr.flush()\n"
         "import os; os._exit(0)\n"
     )
-    model = tmp_path / "m.separatrix"
-    assert separatrix.cli.main(["fit", "iris", "-q", "-o", str(model)]) == 0
     done = subprocess.run(
         [sys.executable, "-c", script, str(model)], capture_output=True, text=True, check=False
     )
@@ -392,13 +386,17 @@ def test_a_full_disk_under_unbuffered_stdout_is_an_error(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="closes streams as a POSIX shell does")
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-"])
-def test_a_closed_stream_is_no_bug(tmp_path, closed):
-    command = f'"{sys.executable}" -m separatrix fit iris -o "{tmp_path}/m.separatrix" {closed}'
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
-    assert done.returncode == 0
-    assert "Traceback" not in done.stderr
-    assert (tmp_path / "m.separatrix").is_file()
+def test_a_closed_stream_is_no_bug(people):
+    """What a command opens then gets the descriptor of a stream."""
+    shown = (f"info m.separatrix {closed}" for closed in (">&-", "2>&-", "<&-"))
+    for words in ("fit people.csv --target income -o m.separatrix >&- 2>&- <&-", *shown):
+        done = subprocess.run(
+            f'"{sys.executable}" -m separatrix {words}',
+            shell=True, capture_output=True, text=True, cwd=people.parent,
+        )  # fmt: skip
+        assert done.returncode == 0, words
+        assert "Traceback" not in done.stderr, words
+    assert (people.parent / "m.separatrix").is_file()
 
 
 def test_what_is_seldom_needed_is_imported_when_it_is_asked_for():
@@ -417,12 +415,9 @@ def test_what_is_seldom_needed_is_imported_when_it_is_asked_for():
     assert done.returncode == 0, done.stderr
 
 
-def test_a_model_file_is_read_without_what_takes_long_to_import(tmp_path):
-    path = tmp_path / "iris.separatrix"
-    command = [sys.executable, "-m", "separatrix", "fit", "iris", "-o", str(path)]
-    assert subprocess.run(command, capture_output=True).returncode == 0
+def test_a_model_file_is_read_without_what_takes_long_to_import(model):
     script = (
-        f"import sys; sys.argv = ['separatrix', 'info', {str(path)!r}];"
+        f"import sys; sys.argv = ['separatrix', 'info', {str(model)!r}];"
         "from separatrix.cli import main; code = main();"
         "heavy = {'scipy', 'sklearn', 'numba', 'duckdb', 'rich', 'pandas'} & set(sys.modules);"
         "assert not heavy, heavy;"

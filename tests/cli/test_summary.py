@@ -23,8 +23,8 @@ def wages(make_csv):
     return make_csv("wages.csv", ["years", "place", "sex", "wage", "class"], rows)
 
 
-def fitted(run, path, *words):
-    assert run("fit", path, *words, "-o", "m.separatrix").code == 0
+def fitted(once, path, *words):
+    assert once("fit", path, *words, "-o", "m.separatrix").code == 0
     return load_model("m.separatrix")
 
 
@@ -55,8 +55,8 @@ def check(document, reference, *, level=0.95):
 
 
 @pytest.mark.parametrize("robust", [None, "HC0", "HC1", "HC2", "HC3"])
-def test_least_squares(run, wages, robust):
-    stored = fitted(run, wages, "--target", "wage", "--ignore", "class")
+def test_least_squares(run, once, wages, robust):
+    stored = fitted(once, wages, "--target", "wage", "--ignore", "class")
     _, y = take_quantity(read_table(wages), "wage")
     rows, _ = split_rows(y, stratify=False)
     X, table = design(wages, stored, rows)
@@ -76,9 +76,9 @@ def test_least_squares(run, wages, robust):
 
 
 @pytest.mark.parametrize("robust", [None, "HC0"])
-def test_logistic_regression(run, wages, robust):
+def test_logistic_regression(run, once, wages, robust):
     words = ("--target", "class", "--ignore", "wage", "--penalty", "none", "--tol", "1e-12")
-    stored = fitted(run, wages, *words)
+    stored = fitted(once, wages, *words)
     labels = np.array(read_table(wages).columns["class"].tolist())
     rows, _ = split_rows(labels)
     X, table = design(wages, stored, rows)
@@ -94,8 +94,8 @@ def test_logistic_regression(run, wages, robust):
     assert document["summary"]["target"].startswith(f"class: odds of {positive}")
 
 
-def test_text(run, wages):
-    fitted(run, wages, "--target", "wage", "--ignore", "class")
+def test_text(run, once, wages):
+    fitted(once, wages, "--target", "wage", "--ignore", "class")
     ran = run("summary", "m.separatrix")
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
@@ -115,9 +115,9 @@ def test_text(run, wages):
     assert run("summary", "m.separatrix", "-q").out == ran.out
 
 
-def test_a_polynomial_has_the_names_of_its_terms(run, wages):
+def test_a_polynomial_has_the_names_of_its_terms(run, once, wages):
     words = ("--target", "wage", "--ignore", "class", "--ignore", "place", "--ignore", "sex")
-    fitted(run, wages, *words, "--model", "poly", "--test-size", "0")
+    fitted(once, wages, *words, "--model", "poly", "--test-size", "0")
     document = run("summary", "m.separatrix", "--json").document
     names = [entry["name"] for entry in document["summary"]["coefficients"]]
     assert names == ["(intercept)", "years", "years^2"]
@@ -127,8 +127,8 @@ def test_a_polynomial_has_the_names_of_its_terms(run, wages):
     check(document, sm.OLS(table.columns["wage"], X).fit())
 
 
-def test_several_classes(run):
-    fitted(run, "wine", "--penalty", "none", "--kind", "proline=number", *[
+def test_several_classes(run, once):
+    fitted(once, "wine", "--penalty", "none", "--kind", "proline=number", *[
         word for name in read_table("wine").names[2:-1] for word in ("--ignore", name)
     ])  # fmt: skip
     document = run("summary", "m.separatrix", "--json").document
@@ -179,14 +179,14 @@ def test_what_has_no_standard_errors(run, wages, words, told):
 @pytest.mark.parametrize(
     "words", [["--target", "wage"], ["--target", "class", "--penalty", "none"]]
 )
-def test_dependent_columns_are_left_out_and_named(run, wages, words):
+def test_dependent_columns_are_left_out_and_named(run, once, wages, words):
     other = "class" if "wage" in words else "wage"
     assert run("fit", wages, *words, "--ignore", other, "-o", "plain.separatrix").code == 0
     plain = run("summary", "plain.separatrix", "--json").document["summary"]["coefficients"]
     text = wages.read_text().splitlines()
     made = [text[0] + ",months"] + [f"{x},{12 * int(x.split(',')[0])}" for x in text[1:]]
     wages.write_text("\n".join(made) + "\n")
-    fitted(run, wages, *words, "--ignore", other)
+    fitted(once, wages, *words, "--ignore", other)
     ran = run("summary", "m.separatrix")
     assert ran.code == 0
     assert "Features left out, because they depend on others: 'months'." in ran.out
@@ -198,16 +198,16 @@ def test_dependent_columns_are_left_out_and_named(run, wages, words):
     assert run("summary", "m.separatrix", wages, "--robust", "HC1").code == 0
 
 
-def test_only_the_rows_of_the_fit_will_do(run, wages):
-    fitted(run, wages, "--target", "wage")
+def test_only_the_rows_of_the_fit_will_do(run, once, wages):
+    fitted(once, wages, "--target", "wage")
     wages.write_text(wages.read_text().replace("high", "hi", 1))
     ran = run("summary", "m.separatrix", wages)
     assert (ran.code, ran.out) == (3, "")
     assert "wages.csv is not the table of the fit" in ran.err
 
 
-def test_robust_errors_need_the_table(run, wages):
-    fitted(run, wages, "--target", "wage")
+def test_robust_errors_need_the_table(run, once, wages):
+    fitted(once, wages, "--target", "wage")
     ran = run("summary", "m.separatrix", "--robust", "HC3")
     assert ran.code == 2
     assert "--robust needs the rows of the fit: name their table after the model file" in ran.err
@@ -226,21 +226,21 @@ def test_no_file(run):
     assert ran.err.count("\n") == 1
 
 
-def test_names_cannot_drive_the_terminal(run, wages):
+def test_names_cannot_drive_the_terminal(run, once, wages):
     wages.write_text(wages.read_text().replace("years,", "\x1b[2Jyears,", 1))
-    fitted(run, wages, "--target", "wage")
+    fitted(once, wages, "--target", "wage")
     ran = run("summary", "m.separatrix")
     assert ran.code == 0
     assert "\x1b" not in ran.out
     assert "\\x1b[2Jyears" in ran.out
 
 
-def test_the_rows_that_rule_out_hc3_are_named(run, make_csv):
+def test_the_rows_that_rule_out_hc3_are_named(run, once, make_csv):
     rng = np.random.default_rng(5)
     rows = [[f"{rng.normal():.3f}", "ab"[i % 2], f"{rng.normal():.3f}"] for i in range(40)]
     rows[16][1], rows[30][1] = "c", "d"
     make_csv("t.csv", ["x", "k", "y"], rows)
-    fitted(run, "t.csv", "--target", "y", "--test-size", "0")
+    fitted(once, "t.csv", "--target", "y", "--test-size", "0")
     ran = run("summary", "m.separatrix", "t.csv", "--robust", "HC3")
     assert ran.code == 3
     assert ran.err.startswith("error     'm.separatrix': HC3 is not defined here: ")
@@ -268,12 +268,12 @@ def test_refusals_name_the_file_and_the_remedy(run, words, told):
         assert ran.err.count("\n") == 1
 
 
-def test_lines_under_the_table_are_wrapped(run, make_csv):
+def test_lines_under_the_table_are_wrapped(run, once, make_csv):
     rng = np.random.default_rng(6)
     names = [f"a category with a name, number {j}" for j in range(6)]
     rows = [[*rng.choice(["yes", "no"], 6), f"{rng.normal():.3f}"] for _ in range(80)]
     make_csv("t.csv", [*names, "y"], rows)
-    fitted(run, "t.csv", "--target", "y")
+    fitted(once, "t.csv", "--target", "y")
     ran = run("summary", "m.separatrix")
     _, found, under = ran.out.partition("\nLevels are compared with ")
     assert found

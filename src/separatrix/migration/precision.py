@@ -31,12 +31,6 @@ def precision_table() -> str:
         A row for each class and precision that differs: which results have it, in scikit-learn and
         here.  Binary labels and labels of three classes are tried, and targets of float32 and of
         float64.
-
-    Examples
-    --------
-    >>> from separatrix.migration.precision import precision_table
-    >>> print(precision_table().splitlines()[0])
-    | class | results | scikit-learn | here |
     """
     lines = ["| class | results | scikit-learn | here |", "|---|---|---|---|"]
     classes = originals()

@@ -309,8 +309,8 @@ class SGDRegressor(MeanOfLosses, LinearRegressor):
         Examples
         --------
         >>> from separatrix import SGDRegressor
-        >>> model = SGDRegressor(learning_rate="constant", eta0=0.05, shuffle=False)
-        >>> for x, y in [(1.0, 2.0), (2.0, 4.0), (3.0, 6.0)] * 200:
+        >>> model = SGDRegressor(learning_rate="constant", eta0=0.15, shuffle=False)
+        >>> for x, y in [(1.0, 2.0), (2.0, 4.0), (3.0, 6.0)] * 40:
         ...     _ = model.partial_fit([[x]], [y])
         >>> model.predict([[4.0]]).round(1).tolist()
         [8.0]

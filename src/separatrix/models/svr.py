@@ -179,7 +179,7 @@ class NuSVR(RegressorMixin, KernelMachine):
     --------
     >>> import numpy as np
     >>> from separatrix import NuSVR
-    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> X = np.linspace(0, 6, 30)[:, None]
     >>> model = NuSVR(nu=0.2, C=10.0).fit(X, np.sin(X[:, 0]))
     >>> model.certificate_.status
     'optimal'
