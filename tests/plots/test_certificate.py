@@ -94,7 +94,7 @@ def test_a_gap_of_zero_is_at_the_floor():
 def test_only_zeros_can_be_drawn():
     display = display_of([4.0], [4.0])
     assert display.gap_[0].get_ydata()[0] == display.floor_
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
 
 
 def test_no_bound_at_the_start_is_said():

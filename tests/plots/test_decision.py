@@ -150,7 +150,7 @@ def test_equal_votes_belong_to_a_region(kind) -> None:
 
 def test_steps_have_no_contours() -> None:
     X, y = MOONS
-    for model in (RandomForestClassifier(20, random_state=0), KNeighborsClassifier()):
+    for model in (RandomForestClassifier(3, random_state=0), KNeighborsClassifier()):
         display = DecisionDisplay.from_estimator(model.fit(X, y), X, y, shade="probability")
         assert display.contours == {} and display.image is not None
 
@@ -318,7 +318,7 @@ def test_long_names_leave_the_axes_their_room() -> None:
     model = LogisticRegression().fit(X, names)
     _, narrow = plt.subplots(figsize=(3.0, 2.6), layout="constrained")
     display = DecisionDisplay.from_estimator(model, X, names, ax=narrow)
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     (legend,) = display.figure_.legends
     assert display.ax_.get_legend() is None
     box, room = legend.get_window_extent(), display.figure_.bbox
@@ -326,7 +326,7 @@ def test_long_names_leave_the_axes_their_room() -> None:
     assert narrow.get_window_extent().width > 0.6 * room.width
     # Without a layout nothing makes room: within the axes.
     _, (plain, _) = plt.subplots(1, 2)
-    DecisionDisplay.from_estimator(model, X, names, ax=plain).figure_.canvas.draw()
+    DecisionDisplay.from_estimator(model, X, names, ax=plain).figure_.draw_without_rendering()
     box, room = plain.get_legend().get_window_extent(), plain.get_window_extent()
     assert room.x0 <= box.x0 and box.x1 <= room.x1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 import sklearn.discriminant_analysis as sk
 from matplotlib.figure import Figure
 from scipy.stats import norm
+from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 
 from pictures import bare, compared
@@ -20,7 +22,7 @@ from separatrix import (
     LogisticRegression,
     QuadraticDiscriminantAnalysis,
 )
-from separatrix.plots import DiscriminantDisplay
+from separatrix.plots import DiscriminantDisplay, theme
 
 
 def seven(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -33,6 +35,7 @@ def seven(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(rows), np.repeat(list("ABCDEFG"), n)
 
 
+SEVEN = seven()
 MODELS = [
     LinearDiscriminantAnalysis(),
     QuadraticDiscriminantAnalysis(),
@@ -41,21 +44,26 @@ MODELS = [
 ]
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_borders_are_where_the_top_two_cross_within_a_pixel(model: object) -> None:
-    X, y = seven()
-    model.fit(X, y)
-    display = DiscriminantDisplay.from_estimator(model, X, y)
-    display.figure_.canvas.draw()
+@pytest.fixture(scope="module", params=MODELS, ids=["model0", "model1", "model2", "model3"])
+def drawn(request: Any) -> tuple[Any, DiscriminantDisplay]:
+    """A model of seven classes, and its picture."""
+    model = clone(request.param).fit(*SEVEN)
+    with theme("light"):
+        return model, DiscriminantDisplay.from_estimator(model, *SEVEN)
+
+
+def test_borders_are_where_the_top_two_cross_within_a_pixel(drawn: Any) -> None:
+    model, display = drawn
+    display.figure_.draw_without_rendering()
     to = display.ax_.transData
     classes = model.classes_.tolist()
     assert len(display.borders_) >= 7
     for (first, second), lines in display.borders_.items():
         i, j = classes.index(first), classes.index(second)
         for line in lines:
-            drawn = line.get_xydata()
+            places = line.get_xydata()
             # A pixel to either side the model's winner is one or the other of the two.
-            at = to.transform(drawn)
+            at = to.transform(places)
             step = np.gradient(at, axis=0)
             step /= np.linalg.norm(step, axis=1, keepdims=True)
             across = np.column_stack([-step[:, 1], step[:, 0]])
@@ -67,17 +75,14 @@ def test_borders_are_where_the_top_two_cross_within_a_pixel(model: object) -> No
             ]
             signs = [np.sign(s[:, i] - s[:, j])[inner] for s in sides]
             assert np.all(signs[0] * signs[1] < 0)
-            scores = model.decision_function(drawn)
+            scores = model.decision_function(places)
             ahead = np.delete(scores, [i, j], axis=1).max(axis=1)
             gap = np.maximum(scores[:, i], scores[:, j]) - ahead
             assert gap.min() > -0.02 * np.ptp(scores)
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_the_tint_is_the_models_class(model: object) -> None:
-    X, y = seven()
-    model.fit(X, y)
-    display = DiscriminantDisplay.from_estimator(model, X, y)
+def test_the_tint_is_the_models_class(drawn: Any) -> None:
+    model, display = drawn
     left, right, bottom, top = display.ax_.axis()
     points = np.random.default_rng(0).uniform((left, bottom), (right, top), (300, 2))
     expected = np.searchsorted(model.classes_, model.predict(points))
@@ -87,14 +92,14 @@ def test_the_tint_is_the_models_class(model: object) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS[:2])
-def test_ellipses_hold_the_stated_mass(model: object) -> None:
-    X, y = seven()
-    model.fit(X, y)
+def test_ellipses_hold_the_stated_mass(model: Any) -> None:
+    X, y = (values[:180] for values in SEVEN)
+    model = clone(model).fit(X, y)
     display = DiscriminantDisplay.from_estimator(model, X, y, mass=(0.5, 0.9, 0.99))
     rng = np.random.default_rng(1)
     n = 40_000
     covariance = model.covariance_
-    for k in range(7):
+    for k in range(3):
         own = covariance if covariance.ndim == 2 else covariance[k]
         sample = rng.multivariate_normal(model.means_[k], own, size=n)
         for mass, ellipse in zip((0.5, 0.9, 0.99), display.ellipses_[k], strict=True):
@@ -126,9 +131,16 @@ def test_faint_parts_complete_the_boundary() -> None:
             assert scores[:, first] == pytest.approx(scores[:, second], abs=0.02)
     alone = DiscriminantDisplay.from_estimator(model, X, y, pairs=[(2, 0)])
     assert set(alone.faint_) == {(0, 2)}
-    X, y = seven()
-    many = DiscriminantDisplay.from_estimator(QuadraticDiscriminantAnalysis().fit(X, y), X, y)
-    assert many.faint_ == {}
+
+
+def test_many_classes_have_no_faint_parts_and_every_row(drawn: Any) -> None:
+    (X, y), (model, display) = SEVEN, drawn
+    assert display.faint_ == {}
+    for points, label in zip(display.points_, model.classes_, strict=True):
+        assert np.array_equal(np.asarray(points.get_offsets()), X[y == label])
+    (left, right), (low, high) = display.ax_.get_xlim(), display.ax_.get_ylim()
+    assert left < X[:, 0].min() and right > X[:, 0].max()
+    assert low < X[:, 1].min() and high > X[:, 1].max()
 
 
 @pytest.mark.parametrize("model", [LinearDiscriminantAnalysis(), sk.LinearDiscriminantAnalysis()])
@@ -217,33 +229,22 @@ def test_two_classes_of_many_columns_are_one_coordinate() -> None:
 
 
 def test_names_frames_sparse_and_given_axes() -> None:
-    X, y = seven()
+    X, y = (values[:120] for values in SEVEN)
     frame = pd.DataFrame(X, columns=["a $b$", "c"])
     model = QuadraticDiscriminantAnalysis().fit(frame, y)
     _, ax = plt.subplots()
     display = DiscriminantDisplay.from_estimator(model, frame, y, ax=ax)
     assert display.ax_ is ax
     assert display.ax_.get_xlabel() == r"a \$b\$"
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     own = QuadraticDiscriminantAnalysis().fit(X, y)
     for matrix in (sp.csr_array(X), X.astype(np.float32)):
         drawn = DiscriminantDisplay.from_estimator(own, matrix, y)
         assert np.allclose(drawn.points, X, atol=1e-5)
 
 
-def test_every_row_is_in_the_picture_under_its_class() -> None:
-    X, y = seven()
-    model = LinearDiscriminantAnalysis().fit(X, y)
-    display = DiscriminantDisplay.from_estimator(model, X, y)
-    for points, label in zip(display.points_, model.classes_, strict=True):
-        assert np.array_equal(np.asarray(points.get_offsets()), X[y == label])
-    (left, right), (low, high) = display.ax_.get_xlim(), display.ax_.get_ylim()
-    assert left < X[:, 0].min() and right > X[:, 0].max()
-    assert low < X[:, 1].min() and high > X[:, 1].max()
-
-
 def test_bad_input_gets_a_sentence() -> None:
-    X, y = seven()
+    X, y = SEVEN
     model = LinearDiscriminantAnalysis().fit(X, y)
     for mass, words in ((1.0, "must be below 1"), (0.0, "greater than 0")):
         with pytest.raises(ValueError, match=words):

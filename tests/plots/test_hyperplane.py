@@ -37,6 +37,7 @@ def same(first: Any, second: Any) -> None:
         np.testing.assert_equal(getattr(first, name), getattr(second, name), err_msg=name)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("kind", DATA)
 @pytest.mark.parametrize("many", [False, True])
 def test_a_hyperplane_is_drawn_like_the_model_that_it_came_from(kind: Any, many: bool) -> None:
@@ -95,14 +96,14 @@ def test_what_a_hyperplane_cannot_be_drawn_for() -> None:
 
 def require_outline(display: Any, plane: Hyperplane, low: Any, high: Any) -> None:
     """The sheet is the part of the plane within the box."""
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     expected = proj_transform(*plane.clip(low, high).T, display.ax_.get_proj())[:2]
     (path,) = display.plane_.get_paths()
     np.testing.assert_allclose(path.vertices[: len(expected[0])], np.transpose(expected))
 
 
 def on_screen(ax: Any, points: Any) -> np.ndarray:
-    ax.figure.canvas.draw()
+    ax.figure.draw_without_rendering()
     return np.asarray(ax.transData.transform(points))
 
 
@@ -120,7 +121,7 @@ def test_a_line_has_its_normal_vector_at_its_foot(b: float) -> None:
         ends = np.transpose(line.get_data())
         np.testing.assert_allclose(ends @ w + b, 0, atol=1e-12)
         # Both scales are the same, so that the right angle is one.
-        (start, stop), (first, second) = (on_screen(display.ax_, p) for p in (ends, display.arrow))
+        start, stop, first, second = on_screen(display.ax_, np.concatenate([ends, display.arrow]))
         across, along = (stop - start) / 1000, (second - first) / 1000
         assert abs(across @ along) < 1e-6 * np.linalg.norm(across) * np.linalg.norm(along)
     np.testing.assert_allclose(display.distances, (X @ w + b) / 5)

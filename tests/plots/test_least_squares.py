@@ -27,10 +27,11 @@ def pixels(ax: plt.Axes, points: np.ndarray) -> np.ndarray:
 
 
 def drawn_squares(display: LeastSquaresDisplay) -> list[np.ndarray]:
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     return [path.vertices[:4] for path in display.squares_.get_paths()]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("slope", [-0.8, 0.8])
 @pytest.mark.parametrize("size", [(6.0, 4.5), (3.0, 6.0)])
 def test_squares_are_square_on_the_screen_and_their_sides_are_residuals(
@@ -75,6 +76,7 @@ def test_the_line_is_the_fit(model: object) -> None:
     assert display.r2 == pytest.approx(model.score(X, y))
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("model", [LinearRegression(), sk.LinearRegression()])
 @pytest.mark.parametrize("columns", [["bmi"], ["age", "bmi", "bp"]])
 def test_the_triangle_has_the_lengths_and_the_right_angle(
@@ -93,7 +95,7 @@ def test_the_triangle_has_the_lengths_and_the_right_angle(
     assert t.r2 == pytest.approx(model.score(X, y))
     assert "orthogonal" in t.words
     # As it is drawn: lengths in the right proportions, and a right angle, in pixels.
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     a, b, c = display.triangle_.get_transform().transform(display.triangle_.get_xy()[:3])
     assert np.linalg.norm(c - b) / np.linalg.norm(b - a) == pytest.approx(t.residual / t.fitted)
     assert (b - a) @ (c - b) == pytest.approx(0.0, abs=1e-6)
@@ -146,7 +148,7 @@ def test_several_features_are_observed_against_fitted() -> None:
     assert np.allclose(drawn[:, 1], data.target)
     line = display.line_.get_xydata()
     assert np.allclose(line[:, 0], line[:, 1])
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     # A diagonal of 45 degrees.
     across, up = np.ptp(pixels(display.ax_, line), axis=0)
     assert across == pytest.approx(up)
@@ -182,7 +184,7 @@ def test_names_of_the_table_are_no_markup() -> None:
     model = LinearRegression().fit(frame, pd.Series(y, name="a_{$b$}"))
     display = LeastSquaresDisplay.from_estimator(model, frame, pd.Series(y, name="a_{$b$}"))
     assert display.ax_.get_xlabel() == r"price \$x\$"
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
 
 
 def test_sparse_float32_and_many_rows() -> None:
@@ -240,7 +242,7 @@ def test_classes_of_any_length_are_named_at_their_targets() -> None:
     labels = np.where(X[:, 0] > 5, "very long $label$ " * 12, "another " * 25)
     model = LeastSquaresClassifier().fit(X, labels)
     display = LeastSquaresDisplay.from_estimator(model, X, labels)
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     named = [tick.get_text() for tick in display.ax_.get_yticklabels()]
     assert named[0].endswith("−1") and named[2].endswith("+1")
     assert display.ax_.bbox.width > 0.6 * display.figure_.bbox.width

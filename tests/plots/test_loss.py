@@ -139,7 +139,7 @@ def test_words_are_beside_the_legend_and_within_narrow_axes(tumours, machine):
     for width in (3, 6.4):
         figure, axes = plt.subplots(2, 1, figsize=(width, 5), layout="constrained")
         display = LossDisplay.from_estimator(model, X, names, ax=axes)
-        figure.canvas.draw()
+        figure.draw_without_rendering()
         legend = display.histogram_ax_.get_legend().get_window_extent()
         for text in (display.notes_[0], axes[0]._left_title):
             box = text.get_window_extent()

@@ -52,7 +52,7 @@ def test_margin_lines_are_one_over_the_norm_away(model) -> None:
     for side, sign in ((below, -1.0), (above, 1.0)):
         np.testing.assert_allclose((side @ w + b) / norm, sign / norm, atol=1e-12)
     # To one scale, so that the distances are seen: in pixels across the lines too.
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     to_pixels = display.ax_.transData.transform
     scale = np.diff(to_pixels([[0.0, 0.0], [1.0, 1.0]]), axis=0)[0]
     assert scale[0] == pytest.approx(scale[1], rel=1e-3)
@@ -63,7 +63,6 @@ def test_margin_lines_are_one_over_the_norm_away(model) -> None:
     text = display.width_[1]
     assert text.get_text() == f"2/|w| = {2.0 / norm:.3g}"
     # Within the axes, and not across the boundary.
-    display.figure_.canvas.draw()
     box, axes = text.get_window_extent(), display.ax_.get_window_extent()
     assert axes.x0 < box.x0 and box.x1 < axes.x1 and axes.y0 < box.y0 and box.y1 < axes.y1
     corners = display.ax_.transData.inverted().transform(box.corners())
@@ -74,7 +73,7 @@ def test_the_width_is_told_within_narrow_axes() -> None:
     # Two points, so that the arrow spans the picture.
     X, y = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), [0, 0, 1, 1]
     display = MarginDisplay.from_estimator(LinearSVC(C=np.inf).fit(X, y), X, y)
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     box, axes = display.width_[1].get_window_extent(), display.ax_.get_window_extent()
     assert axes.x0 < box.x0 and box.x1 < axes.x1 and axes.y0 < box.y0 and box.y1 < axes.y1
 
@@ -267,7 +266,7 @@ def test_the_course_sees_its_margins(lam: float) -> None:
     names = ["boundary", "score -1 and +1", "support vector", "slack"]
     assert entries(display) == ["benign", "malignant", *names]
     # Beside the axes, so that no point is below it.
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     assert display.ax_.get_legend().get_window_extent().x0 > display.ax_.bbox.x1
 
 

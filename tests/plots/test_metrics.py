@@ -134,7 +134,7 @@ def test_many_classes_have_the_legend_beside_the_axes():
     ax, figure = curves[0].ax_, curves[0].figure_
     assert ax.get_legend() is None
     (legend,) = figure.legends
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     assert not legend.get_window_extent().overlaps(ax.get_window_extent())
 
 
@@ -189,7 +189,7 @@ def test_thirty_classes_fit():
     display = confusion_matrix_display(Guesser(), np.zeros((180, 1)), names[y])
     assert display.text_ is None
     figure = display.figure_
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     boxes = [label.get_window_extent() for label in display.ax_.get_xticklabels()]
     assert not any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
     assert all(box.y0 >= 0 for box in boxes)
@@ -219,7 +219,7 @@ def test_a_legend_is_not_on_the_curve_where_there_is_room(tumours, logistic):
     display = calibration_display(
         logistic, *tumours, ax=plt.subplots(figsize=(5, 5), layout="constrained")[1]
     )[0]
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     box = display.ax_.get_legend().get_window_extent()
     points = display.ax_.transData.transform(display.line_.get_xydata())
     assert not any(box.contains(*point) for point in points)
@@ -230,7 +230,7 @@ def test_titles_are_as_wide_as_narrow_axes(tumours, logistic):
         logistic, *tumours, ax=plt.subplots(figsize=(3, 3), layout="constrained")[1]
     )[0]
     figure = display.figure_
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     title = display.ax_._left_title.get_window_extent()
     assert title.x0 >= 0 and title.x1 <= figure.bbox.width
 

@@ -36,7 +36,7 @@ def test_the_curve_is_the_models_within_a_pixel() -> None:
     X, y = waves()
     model = PolynomialRegression(7).fit(X, y)
     display = PolynomialDisplay.from_estimator(model, X, y)
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     line = display.curves_[0].get_xydata()
     fine = np.linspace(X.min(), X.max(), 20_001)
     exact = display.ax_.transData.transform(np.column_stack([fine, model.predict(fine[:, None])]))

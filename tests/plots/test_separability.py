@@ -51,7 +51,7 @@ def combined(display: SeparabilityDisplay, side: int) -> list[Fraction]:
 def test_the_strip_touches_its_points_and_no_point_is_within(fit_intercept: bool) -> None:
     X, y = np.array(FOUR[0], dtype=float), np.array(FOUR[1])
     display = SeparabilityDisplay.from_data(X, y, fit_intercept=fit_intercept)
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     # In pixels: the axes are drawn with equal units, so distances are proportional.
     to = display.ax_.transData.transform
     scale = np.linalg.norm(to([1.0, 0.0]) - to([0.0, 0.0]))
@@ -239,7 +239,7 @@ def test_names_of_the_table_are_no_markup() -> None:
     assert display.names == ("$0$", "$1$")
     shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert shown[:2] == [r"\$0\$", r"\$1\$"]
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
 
 
 def test_axes_can_be_given_and_sparse_rows() -> None:

@@ -211,7 +211,7 @@ def test_words_are_where_they_cover_nothing() -> None:
     seen = points.drawn(ax)
     one = points.place_text(ax, "word", [(0.5, 0.5)], seen=seen)
     two = points.place_text(ax, "word", [(0.5, 0.5)], seen=seen)
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     at = ax.transData.transform((0.5, 0.5))
     assert one.get_window_extent().x1 < at[0]
     # The second knows of the first.

@@ -10,6 +10,7 @@ from sklearn.datasets import load_breast_cancer
 from separatrix import LogisticRegression, Report
 from separatrix.assessment.rows import both_parts, labelled
 from separatrix.persistence.model_file import FORMAT_VERSION, StoredModel
+from separatrix.report.svg import to_svg
 from separatrix.tables import Encoder, Table, split_rows, take_target
 
 mpl.use("agg")
@@ -86,3 +87,17 @@ def stored_model(table: Table, target: str, model=None) -> StoredModel:
 def hostile() -> Report:
     table = hostile_table()
     return Report.from_table(stored_model(table, "<img src=x onerror=alert(1)>"), table)
+
+
+@pytest.fixture
+def written(monkeypatch) -> list[str]:
+    """The keys of the pictures that become vectors; the others are drawn, and left at that.
+
+    To lay out a figure and to write it takes most of the time of a report.
+    """
+    keys: list[str] = []
+    monkeypatch.setattr(
+        "separatrix.report.pictures.to_svg",
+        lambda figure, key, alt: to_svg(figure, key, alt) if key in keys else "<svg></svg>",
+    )
+    return keys

@@ -229,7 +229,8 @@ def test_what_does_not_apply_says_why() -> None:
     assert all(set(one) == {"why"} for one in found.values())
 
 
-def test_the_document_and_the_page_have_them() -> None:
+def test_the_document_and_the_page_have_them(written) -> None:
+    written.append("partial-residuals")
     X, y = _classes()
     report = Report.from_estimator(LogisticRegression(penalty=None).fit(X, y), X, y)
     document, page = report.to_dict(), report.to_html()

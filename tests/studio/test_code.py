@@ -44,6 +44,7 @@ def fit_of(studio):
     return studio._last
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("shape", ["moons", "species"])
 @pytest.mark.parametrize("model", PANELS)
 def test_the_program_makes_the_same_fit(studio, shape, model, capsys):
@@ -53,30 +54,41 @@ def test_the_program_makes_the_same_fit(studio, shape, model, capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec(answer["code"]["python"], made)
-    capsys.readouterr()
+    assert capsys.readouterr().out
     fit, model_made = fit_of(studio), made["model"]
     for name in ("coef_", "intercept_", "dual_coef_", "means_", "covariance_"):
         if hasattr(fit.model, name):
             assert np.array_equal(getattr(model_made, name), getattr(fit.model, name))
+    if answer["theta"] is not None:
+        assert np.ravel(model_made.coef_).tolist() == answer["theta"]["coef"]
     objective = answer["certificate"]["objective"]
     assert objective is None or model_made.certificate_.primal == objective
     X = np.random.default_rng(0).standard_normal((50, fit.X.shape[1]))
     assert np.array_equal(model_made.predict(X), fit.model.predict(X))
 
 
-def saved_by_the_page(state, folder):
-    """The file that the page's own script writes."""
+@pytest.fixture(scope="module")
+def saved_by_the_page():
+    """What the page's own script writes of a state, by one process for all states."""
+    if shutil.which("node") is None:
+        pytest.skip("there is no node on this machine")
     page = Path(separatrix.__file__).parent / "studio" / "page"
     script = (page / "data.js").read_text(encoding="utf-8")
     found = re.search(r"^export (function toCsv\(.*?^\})$", script, re.MULTILINE | re.DOTALL)
-    program = f"{found[1]}\nprocess.stdout.write(toCsv({json.dumps(state)}));"
-    done = subprocess.run(
-        ["node", "-e", program], capture_output=True, text=True, timeout=300, check=True
+    program = (
+        f'{found[1]}\nrequire("readline").createInterface({{ input: process.stdin }})'
+        '.on("line", (state) => console.log(JSON.stringify(toCsv(JSON.parse(state)))));'
     )
-    (folder / "points.csv").write_text(done.stdout, encoding="utf-8")
+    piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
+    with subprocess.Popen(["node", "-e", program], **piped) as process:
+
+        def saved(state):
+            print(json.dumps(state), file=process.stdin, flush=True)
+            return json.loads(process.stdout.readline())
+
+        yield saved
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node on this machine")
 @pytest.mark.parametrize(
     ("model", "shape", "parameters", "names"),
     [
@@ -99,12 +111,12 @@ def saved_by_the_page(state, folder):
     ],
 )
 def test_the_command_makes_the_same_fit(
-    studio, model, shape, parameters, names, tmp_path, monkeypatch, capsys
+    studio, model, shape, parameters, names, saved_by_the_page, tmp_path, monkeypatch, capsys
 ):
     changes = {} if names is None else {"names": names}
     state, answer = asked(studio, shape, model=model, parameters=parameters, **changes)
     monkeypatch.chdir(tmp_path)
-    saved_by_the_page(state, tmp_path)
+    Path("points.csv").write_text(saved_by_the_page(state), encoding="utf-8")
     words = shlex.split(answer["code"]["command"])
     assert words[0] == "separatrix"
     assert main(words[1:]) == 0, capsys.readouterr().err

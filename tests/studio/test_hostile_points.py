@@ -74,6 +74,7 @@ def told(studio, state, walked=True):
 @pytest.mark.crossed
 @pytest.mark.parametrize("name", _SETS)
 @pytest.mark.parametrize("model", PANELS)
+@fitting_module.tuned(fitting_module.Tuning(patience=0.2))
 def test_every_model_and_panel_has_a_picture_or_a_sentence(studio, model, name):
     X, codes = _SETS[name]
     for k, panel in enumerate(PANELS[model] or [{"kind": "none"}]):
@@ -100,7 +101,7 @@ def test_every_model_and_panel_has_a_picture_or_a_sentence(studio, model, name):
         ("sgd", {"loss": "squared_hinge", "learning_rate": "constant", "eta0": 10.0}),
     ],
 )
-@fitting_module.tuned(fitting_module.Tuning(patience=0.2))
+@fitting_module.tuned(fitting_module.Tuning(patience=0.1))
 def test_the_ends_of_the_controls(studio, model, parameters):
     for name in ("all the same, four classes", "on a line", "huge by tiny", "tiny"):
         X, codes = _SETS[name]
@@ -120,6 +121,7 @@ def test_the_unit_does_not_matter_where_it_need_not(studio, model):
         )
 
 
+@fitting_module.tuned(fitting_module.Tuning(patience=0.2))
 def test_two_thousand_points(studio):
     X = np.random.default_rng(2).standard_normal((2000, 2)) + 1.5 * (np.arange(2000) % 2)[:, None]
     for model in PANELS:

@@ -94,18 +94,6 @@ def test_what_is_shown_is_what_the_estimator_finds(studio, model, estimator):
         np.testing.assert_allclose(estimator.decision_function(np.array(part)), 0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("model", list(PANELS))
-def test_the_code_that_is_shown_makes_the_same_fit(studio, model, capsys):
-    answer = asked(studio, model=model)
-    made: dict = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        exec(answer["code"]["python"], made)
-    assert capsys.readouterr().out
-    if answer["theta"] is not None:
-        assert np.ravel(made["model"].coef_).tolist() == answer["theta"]["coef"]
-
-
 @pytest.mark.parametrize("order", ["cyclic", "restart", "random"])
 def test_every_visit_of_the_perceptron_is_a_step(studio, order):
     parameters = {"start": [3.0, -4.0, 1.0], "order": order}
@@ -252,7 +240,8 @@ def test_columns_of_a_table_are_axes():
 
 def test_columns_that_separate_the_classes_better_are_proposed():
     data = load_wine(as_frame=True)
-    table = {name: data.data[name].to_numpy(float) for name in data.data}
+    few = ["alcohol", "malic_acid", "ash", "flavanoids", "color_intensity", "proline"]
+    table = {name: data.data[name].to_numpy(float) for name in few}
     table |= {"constant": np.ones(len(data.target)), "unseen": np.full(len(data.target), np.nan)}
     table["far"] = 1e12 * table["flavanoids"]
     studio = StudioModel(table, data.target_names[data.target], "class")

@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.animation import FFMpegWriter, PillowWriter
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from separatrix.data.validation import check_number
 from separatrix.plots.points import figure_of, one_axes, write_legend
@@ -168,7 +169,8 @@ class Animated:
         # A whole number of dots, even, as video formats want it.
         width, height = (2 * round(v * dpi / 2) / dpi for v in self.frame_size)
         # Not by pyplot: a file is no window.
-        figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+        figure, layout = Figure(figsize=(width, height), dpi=dpi), ConstrainedLayoutEngine()
+        figure.set_layout_engine(layout)
         # What plot() left stays as it is.
         own, ax, kind = copy(self), figure.add_subplot(), path.suffix.lower()
 
@@ -178,7 +180,10 @@ class Animated:
             if k == frames[0]:
                 # The layout settles in a few steps; that of the first frame holds for all.
                 for _ in range(4):
-                    figure.draw_without_rendering()
+                    before = ax.get_position().bounds
+                    layout.execute(figure)
+                    if ax.get_position().bounds == before:
+                        break
                 figure.set_layout_engine("none")
 
         # Writers refuse a background that shines through.

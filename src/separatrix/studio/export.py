@@ -47,7 +47,11 @@ def _short(values: Any) -> Any:
     if isinstance(values, float):
         return float(f"{values:.{_DIGITS}g}")
     if isinstance(values, list):
-        return [_short(value) for value in values]
+        # Most are numbers, for which a call each would take long.
+        return [
+            float(f"{value:.{_DIGITS}g}") if type(value) is float else _short(value)
+            for value in values
+        ]
     if isinstance(values, dict):
         return {key: _short(value) for key, value in values.items()}
     return values

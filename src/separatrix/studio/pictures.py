@@ -28,8 +28,13 @@ def numbers(values: Any) -> Any:
     if isinstance(values, dict):
         return {key: numbers(value) for key, value in values.items()}
     if isinstance(values, (list, tuple)):
-        # Most of an answer are texts and counts, for which a call each would take long.
-        return [value if type(value) in _PLAIN else numbers(value) for value in values]
+        # Most of an answer are numbers and texts, for which a call each would take long.
+        return [
+            value
+            if type(value) in _PLAIN or (type(value) is float and math.isfinite(value))
+            else numbers(value)
+            for value in values
+        ]
     if isinstance(values, np.ndarray):
         return numbers(values.tolist())
     if isinstance(values, np.generic):
