@@ -346,7 +346,7 @@ def test_every_formula_can_be_drawn(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(mathml.logger, "warning", lambda text, *args, **_: failed.append(args))
     all_formulas = formulas()
     assert len(all_formulas) > 900
-    for _, formula, displayed in all_formulas:
+    for formula, displayed in {one[1:] for one in all_formulas}:
         mathml._converted(nodes.math(formula, formula), block=displayed)
     assert failed == []
 
