@@ -145,9 +145,9 @@ print(
 updates, hits = [], []
 for seed in range(200):
     sample = np.random.default_rng(seed).permutation(len(iris.data))[:60]
-    model = Perceptron().fit(iris.data.iloc[sample], is_setosa[sample])
+    model = Perceptron().fit(iris.data.values[sample], is_setosa[sample])
     updates.append(model.n_updates_)
-    hits.append(model.score(iris.data, is_setosa))
+    hits.append(model.score(iris.data.values, is_setosa))
 print(f"updates: median {np.median(updates):g}, at most {max(updates)}")
 print(f"fewer than ten updates: {np.mean(np.array(updates) < 10):.0%} of the samples")
 print(f"all 150 flowers right: {np.mean(np.array(hits) == 1.0):.0%} of the samples")

@@ -99,14 +99,12 @@ pairs = [(a, b) for k, a in enumerate(X.columns) for b in X.columns[k + 1 :]]
 print(f"{'columns':29s}     R   margin   bound  mistakes, by order")
 bounds = {}
 for pair in pairs:
-    bound = bounds[pair] = perceptron_bound(X[list(pair)], y)
-    made = [
-        bound.mistakes,
-        perceptron_bound(X[list(pair)], y, order="restart").mistakes,
-    ]
+    flowers = X[list(pair)]
+    bound = bounds[pair] = perceptron_bound(flowers, y)
+    made = [bound.mistakes, Perceptron(order="restart").fit(flowers, y).n_updates_]
     for seed in range(5):
-        run = perceptron_bound(X[list(pair)], y, order="random", random_state=seed)
-        made.append(run.mistakes)
+        run = Perceptron(order="random", random_state=seed).fit(flowers, y)
+        made.append(run.n_updates_)
     # The theorem, for every one of the seven.
     assert max(made) <= bound.bound
     print(
@@ -146,7 +144,7 @@ plt.show()
 every = perceptron_bound(X, y)
 counts = np.array(
     [
-        perceptron_bound(X, y, order="random", random_state=seed).mistakes
+        Perceptron(order="random", random_state=seed).fit(X, y).n_updates_
         for seed in range(100)
     ]
 )

@@ -10,7 +10,9 @@ import contextlib
 import doctest
 import functools
 import io
+import os
 import re
+import tempfile
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +43,8 @@ class Page:
     printed : str
     figures : list of (float, float)
         Sizes in inches, of figures with something in them.
+    left : list of str
+        The files that it left where it ran.
     """
 
     name: str
@@ -49,6 +53,7 @@ class Page:
     names: dict[str, Any] = field(repr=False)
     printed: str = field(repr=False)
     figures: list[tuple[float, float]]
+    left: list[str]
 
 
 def text_of(source: str) -> str:
@@ -80,6 +85,8 @@ def run_page(name: str) -> Page:
         mpl.rc_context({"backend": "agg"}),
         warnings.catch_warnings(),
         contextlib.redirect_stdout(printed),
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.chdir(folder),
     ):
         warnings.simplefilter("error")
         # What matplotlib says where there is a screen, but the pictures do not go there.
@@ -93,12 +100,13 @@ def run_page(name: str) -> Page:
             for number in plt.get_fignums():
                 figure = plt.figure(number)
                 # Text that has no glyph, and a layout with no room, warn here and not before.
-                figure.canvas.draw()
+                figure.draw_without_rendering()
                 if any(ax.has_data() for ax in figure.axes):
                     figures.append(tuple(float(v) for v in figure.get_size_inches()))
+            left = os.listdir(folder)
         finally:
             plt.close("all")
-    return Page(name, text, _SOLUTION.findall(text), names, printed.getvalue(), figures)
+    return Page(name, text, _SOLUTION.findall(text), names, printed.getvalue(), figures, left)
 
 
 def failures(page: Page) -> str:

@@ -13,6 +13,7 @@ from scipy.optimize import lsq_linear, nnls
 from sklearn import linear_model
 from sklearn.exceptions import ConvergenceWarning
 
+from grids import share
 from separatrix import LinearRegression, Ridge, RidgeClassifier, load_model, save_model, verify
 from separatrix.closed_form.bounded import solve
 from separatrix.closed_form.least_squares import certify
@@ -50,7 +51,8 @@ def by_enumeration(X, y, s, ridge, intercept):
     return best
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.sampled
+@pytest.mark.parametrize("seed", range(share(32)))
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("ridge", [0.0, 3.0])
 def test_as_good_as_the_best_of_all_sets(seed, intercept, ridge):
@@ -159,10 +161,11 @@ def least_between(X, y, s, ridge, intercept, lower, upper):
     return 2.0 * found.cost
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("ridge", [0.0, 3.0])
 def test_as_good_as_scipys_between_bounds(intercept, ridge):
-    for seed in range(30):
+    for seed in range(share(80)):
         rng = np.random.default_rng(seed)
         d = int(rng.integers(1, 12))
         X, y = data(40, d, 2, seed=seed)

@@ -12,6 +12,7 @@ from sklearn.base import is_regressor
 
 import separatrix
 from census import Clock, Judge, ended, instants
+from grids import EXHAUSTIVE
 
 PENALTIES = ("l1", "l2", None)
 # Estimators with limits, and what besides their defaults is gone through.
@@ -68,6 +69,8 @@ CASES = [
     for options in each
 ]
 ROWS, COLUMNS = 24, 4
+# Steps and looks after which fits are ended: the ends and one between, or more in make exhaustive.
+STEPS, LOOKS = ((1, 2, 3, 5), 5) if EXHAUSTIVE else ((1, 2, 5), 3)
 
 
 def rows(kind: str, classes: int = 2):
@@ -91,6 +94,7 @@ def test_no_estimator_is_left_out():
     assert limited == set(CENSUS)
 
 
+@pytest.mark.sampled
 @pytest.mark.crossed
 @pytest.mark.parametrize("storage", ["dense", "sparse", "float32"])
 @pytest.mark.parametrize(("name", "options", "classes"), CASES, ids=str)
@@ -112,16 +116,16 @@ def test_a_fit_that_is_ended_shows_its_best(name, options, classes, storage):
     natural = full.certificate_.status
     judge = Judge(np.asarray(rows("dense")[0]) if storage != "float32" else X, y)
     judge.look("whole", full, (natural,))
-    for k in (1, 2, 3, 5):
+    for k in STEPS:
         model = made(max_iter=k)
         ended(lambda model=model: model.fit(X, y), Clock())
         limit = "not_separated" if name == "Perceptron" else "max_iter"
         judge.look(f"max_iter={k}", model, (natural, "optimal", limit))
-    for k in instants(looks, 5):
+    for k in instants(looks, LOOKS):
         model = made(time_limit=k)
         ended(lambda model=model: model.fit(X, y), Clock())
         judge.look(f"time_limit={k}", model, (natural, "optimal", "time_limit"))
-    for k in instants(looks, 5):
+    for k in instants(looks, LOOKS):
         model = made()
         _, raised = ended(lambda model=model: model.fit(X, y), Clock(k))
         if hasattr(model, "certificate_"):
@@ -157,7 +161,7 @@ def test_limits_are_for_all_fits_of_an_estimator():
     for model in (
         separatrix.LassoCV(alphas=60),
         separatrix.ElasticNetCV(l1_ratio=[0.3, 0.7], alphas=40),
-        separatrix.LogisticRegressionCV(Cs=20),
+        separatrix.LogisticRegressionCV(Cs=10),
         separatrix.LogisticRegressionCV(
             Cs=3, penalty="elasticnet", l1_ratios=[0.1, 0.9], random_state=0
         ),

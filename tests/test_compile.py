@@ -18,19 +18,40 @@ from separatrix._compiled.compilation import inlined, njit, ordered, scalar, spe
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
-# Loops that are compiled in a second, and imported without scikit-learn: some alone, some that call
-# each other, and some for functions that they are given.
+# Loops that are compiled in a second, and imported without scikit-learn: one alone, two of which
+# one calls the other, and one for functions that it is given.
+MODULE = """
+import math
+from separatrix._compiled.compilation import FASTMATH, njit
+
+@njit(cache=True, fastmath=FASTMATH)
+def total(values):
+    found = 0.0
+    for v in values:
+        found += v / 3.0
+    return found
+
+@njit(cache=True)
+def halved(x):
+    return math.exp(x) / 2.0
+
+@njit(cache=True)
+def product(values):
+    found = 1.0
+    for v in values:
+        found *= halved(v)
+    return found
+"""
 LOOPS = """
+import sys
 import numpy as np
+from loops import halved, product, total
 from separatrix.data.design import as_design
 from separatrix.data.row_hashing import row_keys
-from separatrix.geometry.exact.integer_weights import integer_weights
-from separatrix.geometry.mistakes.thresholds import best_threshold
-rng = np.random.default_rng(0)
-X, codes = rng.normal(size=(240, 6)), rng.integers(0, 3, 240)
-weights = integer_weights(None, 240)
-print([best_threshold(as_design(X), np.minimum(codes, k - 1), k, weights) for k in (2, 3)])
-print([row_keys(as_design(x)).tolist() for x in (X, X.astype(np.float32))])
+X = np.random.default_rng(0).normal(size=(240, 6))
+print(row_keys(as_design(X)).tolist(), total(X[0]), product(X[:, 0]), halved(X[0, 0]))
+prepared = [m for m in ("numba.np.linalg", "numba.typed.typeddict") if m in sys.modules]
+print(prepared, file=sys.stderr)
 """
 FITS = """
 import numpy as np
@@ -41,36 +62,40 @@ print(LogisticRegression().fit(X, y).coef_.tolist(), SVC().fit(X, y).dual_coef_.
 """
 
 
-@pytest.fixture
-def compute(tmp_path):
-    """Run a script with a cache of its own; what it printed, and that cache's files."""
-
-    def run(script):
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            capture_output=True,
-            text=True,
-            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(SOURCE)},
-            timeout=600,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout, sorted(tmp_path.rglob("*.nb[ic]"))
-
-    return run
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
+@pytest.fixture(
+    scope="module",
+    params=[
         pytest.param(LOOPS, id="loops"),
         pytest.param(FITS, id="fits", marks=pytest.mark.exhaustive),
     ],
 )
-def test_damaged_files_are_compiled_anew(compute, script):
-    """And what is loaded gives the bits that what has just been compiled gave."""
-    expected, files = compute(script)
-    assert {path.suffix for path in files} == {".nbi", ".nbc"}
+def processes(request, tmp_path_factory):
+    """What three processes with a cache of their own printed, and which files that held.
+
+    The first compiles, the second finds its files damaged, and the third loads.
+    """
+    folder = tmp_path_factory.mktemp("cache")
+    (folder / "loops.py").write_text(MODULE)
+    environment = {"NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": f"{SOURCE}{os.pathsep}{folder}"}
+
+    def run():
+        done = subprocess.run(
+            [sys.executable, "-c", request.param],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **environment},
+            timeout=600,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done, sorted(folder.rglob("*.nb[ic]"))
+
+    first, files = run()
+    damage(files)
+    return [(first, files), run(), run()]
+
+
+def damage(files):
 
     # Every loop gets one of these, and each of these a loop.
     damages = [
@@ -87,23 +112,20 @@ def test_damaged_files_are_compiled_anew(compute, script):
         assert hit
         for path in hit:
             path.write_bytes(change(path.read_bytes()))
-    assert compute(script) == (expected, files)
-    assert compute(script) == (expected, files)
 
 
-def test_a_process_that_loads_does_not_prepare_to_compile(compute):
-    script = """
-import sys
-import numpy as np
-from separatrix.data.design import as_design
-from separatrix.data.row_hashing import row_keys
-keys = row_keys(as_design(np.arange(6.0).reshape(3, 2)))
-print([m for m in ("numba.np.linalg", "numba.typed.typeddict") if m in sys.modules], keys.tolist())
-"""
-    compiling, loading = compute(script)[0], compute(script)[0]
-    assert compiling.startswith("['numba.np.linalg', 'numba.typed.typeddict']")
-    assert loading.startswith("[] ")
-    assert loading.split("] ")[1] == compiling.split("] ")[1]
+def test_damaged_files_are_compiled_anew(processes):
+    """And what is loaded gives the bits that what has just been compiled gave."""
+    first, second, third = ((done.stdout, files) for done, files in processes)
+    assert {path.suffix for path in first[1]} == {".nbi", ".nbc"}
+    assert first == second == third and first[0]
+
+
+@pytest.mark.parametrize("processes", [LOOPS], ids=["loops"], indirect=True)
+def test_a_process_that_loads_does_not_prepare_to_compile(processes):
+    compiling, _, loading = (done.stderr.strip() for done, _ in processes)
+    assert compiling == "['numba.np.linalg', 'numba.typed.typeddict']"
+    assert loading == "[]"
 
 
 def double(x):

@@ -35,6 +35,7 @@ class TestEveryPage:
         assert figures
         # A page shrinks what is wider than its column, and the text with it.
         assert all(width <= 12.5 and height <= 11.0 for width, height in figures)
+        assert run_page(name).left == []
 
     def test_it_prints_a_certificate(self, name):
         assert _CERTIFICATE.search(run_page(name).printed)
@@ -61,6 +62,7 @@ class TestEveryPage:
         assert set(pages) <= {path.stem for path in EXAMPLES.glob("*.py")}
 
 
+@pytest.mark.exhaustive
 def test_a_page_runs_as_a_script(tmp_path):
     path = EXAMPLES / "01_hyperplanes.py"
     done = subprocess.run(
@@ -100,7 +102,7 @@ def _environment():
 
 def test_a_wrong_solution_would_be_found():
     page = run_page(PAGES[0])
-    wrong = type(page)(page.name, page.text, [">>> 1 + 1\n3\n"], {}, "", [])
+    wrong = type(page)(page.name, page.text, [">>> 1 + 1\n3\n"], {}, "", [], [])
     assert "Expected:\n    3\nGot:\n    2" in failures(wrong)
 
 

@@ -121,7 +121,7 @@ def solved(problems: list[dict]):
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
 def test_the_reference_is_sharp(kernel: str) -> None:
     rng = np.random.default_rng(0)
-    count, n = 12, 5
+    count, n = 6, 5
     X = rng.integers(-3, 4, size=(count, n, 2)).astype(float)
     y = np.where(rng.random((count, n)) < 0.5, 1, -1)
     y[:, :2] = [1, -1]
@@ -211,7 +211,7 @@ def test_the_bound_is_a_bound(geometry: str) -> None:
 
 def test_the_bound_is_sharp_at_the_optimum() -> None:
     rng = np.random.default_rng(5)
-    problems = [random_problem(rng, "plain") for _ in range(60)]
+    problems = [random_problem(rng, "plain") for _ in range(30)]
     problems = [p for p in problems if p["C"] <= 100]
     _, reference = solved(problems)
     for k, problem in enumerate(problems):
