@@ -62,7 +62,8 @@ def _data(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     return np.round(rng.normal(size=(36, 3)) + 1.5 * y[:, None] * [1.0, -1.0, 0.5], 3), y
 
 
-def fitted_models() -> list[Any]:
+@functools.cache
+def fitted_models() -> tuple[Any, ...]:
     """One fitted model or more of every kind that a file can hold."""
     models: list[Any] = []
     for n_classes in (2, 3):
@@ -124,7 +125,7 @@ def fitted_models() -> list[Any]:
         sx.PolynomialRegression(degree=2).fit(X, y + X[:, 1]),
         sx.PolynomialRegression(degree=3, lam=0.1).fit(X[:, :1], X[:, 1:]),
     ]
-    return models
+    return tuple(models)
 
 
 def table() -> Table:

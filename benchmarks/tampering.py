@@ -687,6 +687,8 @@ def attack(
 ) -> Iterator[Attack]:
     """Trials in the order of their numbers, until there are enough problems."""
     done = 0
+    # Other processes are kept busy; in this one each trial may be the last.
+    chunk = chunk if jobs > 1 else 1
     tasks = ((seed, k, k + chunk, model, family, way) for k in itertools.count(0, chunk))
     for one in results(_several, tasks, jobs):
         yield one

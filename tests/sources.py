@@ -12,6 +12,7 @@ import separatrix
 from separatrix.messages import TEMPLATES
 
 ROOT = Path(separatrix.__file__).parent
+_IMPORTS = re.compile(r"^[ \t]*from [\w.]+ import (?:\([^()]*\)|[^(\n]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -35,26 +36,27 @@ class Source:
     def docstrings(self) -> tuple[str, ...]:
         return self._parsed[0]
 
-    @property
+    @functools.cached_property
     def imports(self) -> tuple[ast.ImportFrom, ...]:
-        return self._parsed[1]
+        # To parse these lines alone takes a tenth of the time of parsing the file.
+        found = _IMPORTS.findall(self.path.read_text("utf-8"))
+        nodes = ast.parse("\n".join(map(str.lstrip, found))).body
+        return tuple(node for node in nodes if isinstance(node, ast.ImportFrom))
 
     @property
     def codes(self) -> tuple[str, ...]:
         # Most files make no messages, and parsing all of them takes seconds.
-        return self._parsed[2] if "Message(" in self.path.read_text("utf-8") else ()
+        return self._parsed[1] if "Message(" in self.path.read_text("utf-8") else ()
 
     @functools.cached_property
-    def _parsed(self) -> tuple[tuple[str, ...], tuple[ast.ImportFrom, ...], tuple[str, ...]]:
-        docstrings, imports, codes = [], [], []
+    def _parsed(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        docstrings, codes = [], []
         for node in ast.walk(ast.parse(self.path.read_text("utf-8"))):
             if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
                 docstrings.append(ast.get_docstring(node) or "")
-            elif isinstance(node, ast.ImportFrom):
-                imports.append(node)
             elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Message":
                 codes += _codes_of(node.args[0])
-        return tuple(filter(None, docstrings)), tuple(imports), tuple(codes)
+        return tuple(filter(None, docstrings)), tuple(codes)
 
 
 @functools.cache

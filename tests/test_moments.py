@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import tracemalloc
 from dataclasses import replace
@@ -119,9 +120,9 @@ def test_one_class_without_codes(of) -> None:
 
 
 def test_sparse_rows_are_multiplied_as_they_are_stored(of) -> None:
-    X = sp.random_array((4000, 120), density=0.01, random_state=3, format="csr")
+    X = sp.random_array((1000, 60), density=0.01, random_state=3, format="csr")
     rng = np.random.default_rng(0)
-    codes, weights, y = rng.integers(0, K, 4000), rng.random(4000), rng.normal(size=(4000, 2))
+    codes, weights, y = rng.integers(0, K, 1000), rng.random(1000), rng.normal(size=(1000, 2))
     whole = np.hstack([X.toarray(), y])
     mean, scatter = reference(whole, codes, weights, most=2)
     for pooled in (True, False):
@@ -134,10 +135,10 @@ def test_sparse_rows_are_multiplied_as_they_are_stored(of) -> None:
 
 
 def test_sparse_rows_with_an_offset_lose_no_digits(of) -> None:
-    X = sp.random_array((4000, 120), density=0.01, random_state=3, format="csr").tolil()
-    X[:, 0] = (1e8 + np.arange(4000) % 7)[:, None]
-    found = of(as_design(X.tocsr()))
-    _, scatter = reference(X.toarray(), np.zeros(4000, dtype=int), np.ones(4000), 1, most=2)
+    X = sp.random_array((1000, 60), density=0.01, random_state=3).toarray()
+    X[:, 0] = 1e8 + np.arange(1000) % 7
+    found = of(as_design(sp.csr_array(X)))
+    _, scatter = reference(X, np.zeros(1000, dtype=int), np.ones(1000), 1, most=2)
     assert_close(found.scatter[0, 0], scatter[0, 0, 0], 1e-14)
     assert_close(found.scatter, scatter[0])
 
@@ -187,17 +188,23 @@ def exact(X, weights):
     return np.array([float(m) for m in mean]), np.array(scatter)
 
 
-@grid("chunk", [400, 37, 1])
+@functools.cache
+def far_from_zero(weighted: bool):
+    """Rows with an offset, their weights, and their mean and scatter."""
+    rng = np.random.default_rng(5)
+    X = 1e8 + rng.normal(size=(150, 3))
+    weights = rng.random(150) if weighted else np.ones(150)
+    return X, weights, *exact(X, weights)
+
+
+@grid("chunk", [150, 37, 1])
 @grid("weighted", [False, True])
 @grid("worth", [0.0, np.inf])
 def test_an_offset_of_1e8_costs_no_digits(chunk: int, weighted: bool, worth) -> None:
     of = partial(Moments.of, tuning=replace(MANY, worth=worth))
-    rng = np.random.default_rng(5)
-    X = 1e8 + rng.normal(size=(400, 3))
-    weights = rng.random(400) if weighted else np.ones(400)
-    mean, scatter = exact(X, weights)
+    X, weights, mean, scatter = far_from_zero(weighted)
     found = None
-    for a in range(0, 400, chunk):
+    for a in range(0, 150, chunk):
         rows = slice(a, a + chunk)
         part = of(as_design(X[rows]), weights=weights[rows] if weighted else None)
         found = part if found is None else found.merge(part)
@@ -298,7 +305,7 @@ def test_a_weight_is_so_many_copies(of, fourth: bool) -> None:
 @pytest.mark.parametrize("kind", ["pooled", "each", "fourth"])
 def test_any_portions_merge_to_the_whole(of, chunk: int, kind: str) -> None:
     X, codes, weights, _ = data()
-    n = 150 if chunk == 1 else N
+    n = {1: 150, 7: 300}.get(chunk, N)
     # By class, so that most portions lack classes.
     order = np.argsort(codes, kind="stable")[:: N // n][:n]
     X, codes, weights = X[order], codes[order], weights[order]
@@ -421,24 +428,31 @@ def test_threads_change_no_more_than_rounding(worth, own_bytes, kind, storage) -
             np.testing.assert_array_equal(right, getattr(again, name))
 
 
-@grid("d", [1, 5, 8, 23, 31, 40, 97, 250])
-@grid("pooled", [True, False])
-@pytest.mark.parametrize("kind", ["C", "float32", "fortran", "csr"])
-def test_products_in_registers(d, pooled, kind) -> None:
+@functools.cache
+def of_many_columns(d: int):
+    """Rows with classes, weights and targets, and their moments without the weights and with."""
     rng = np.random.default_rng(d)
     n = 333
     X = (3.0 + rng.normal(size=(n, d))).astype(np.float32).astype(np.float64)
     X[rng.random((n, d)) < 0.3] = 0.0
     codes, weights = rng.integers(0, K, n), rng.integers(0, 3, n).astype(np.float64)
     targets = rng.normal(size=(n, 2))
+    whole = np.hstack([X, targets])
+    known = [reference(whole, codes, s, most=2) for s in (np.ones(n), weights)]
+    return X, codes, weights, targets, known
+
+
+@grid("d", [1, 5, 8, 23, 31, 40, 97, 250])
+@grid("pooled", [True, False])
+@pytest.mark.parametrize("kind", ["C", "float32", "fortran", "csr"])
+def test_products_in_registers(d, pooled, kind) -> None:
+    X, codes, weights, targets, known = of_many_columns(d)
     design = as_design(STORAGES[kind](X))
     options = {"codes": codes, "n_classes": K, "targets": targets, "pooled": pooled}
-    for weighted in ({}, {"weights": weights}):
+    for weighted, (mean, scatter) in zip(({}, {"weights": weights}), known, strict=True):
         plain = Moments.of(design, **options, **weighted, tuning=MANY)
         registers = replace(MANY, worth=0.0, dense_gain=1e9)
         found = Moments.of(design, **options, **weighted, tuning=registers)
-        s = weights if weighted else np.ones(n)
-        mean, scatter = reference(np.hstack([X, targets]), codes, s, most=2)
         for own in (plain, found):
             assert_close(own.mean, mean)
             assert_close(own.scatter, scatter.sum(axis=0) if pooled else scatter)
@@ -446,21 +460,27 @@ def test_products_in_registers(d, pooled, kind) -> None:
             assert np.array_equal(own.scatter, np.swapaxes(own.scatter, -1, -2))
 
 
-@grid("d", [1, 7, 13, 62, 100])
-@pytest.mark.parametrize("kind", ["C", "float32", "fortran"])
-def test_one_class_in_registers(d, kind) -> None:
+@functools.cache
+def of_one_class(d: int):
+    """Rows with targets, and two kinds of weights with the moments that they make."""
     rng = np.random.default_rng(d)
-    n = 1501
+    n = 1101
     X = (1e3 + rng.normal(size=(n, d))).astype(np.float32).astype(np.float64)
     weights = rng.integers(0, 3, n) + 0.25
     # One-hot, column by column, as least squares for classes has them.
     targets = np.asfortranarray(np.eye(3)[rng.integers(0, 3, n)])
+    whole, all_of_one = np.hstack([X, targets]), np.zeros(n, dtype=int)
+    plain, known = (reference(whole, all_of_one, s, 1, most=2) for s in (np.ones(n), weights))
+    return X, targets, [(None, *plain), (weights, *known)]
+
+
+@grid("d", [1, 7, 13, 62, 100])
+@pytest.mark.parametrize("kind", ["C", "float32", "fortran"])
+def test_one_class_in_registers(d, kind) -> None:
+    X, targets, known = of_one_class(d)
     of = partial(Moments.of, tuning=replace(MANY, worth=0.0, turned=512))
-    for s in (None, weights):
+    for s, mean, scatter in known:
         found = of(as_design(STORAGES[kind](X)), targets=targets, weights=s)
-        all_of_one = np.zeros(n, dtype=int)
-        own = np.ones(n) if s is None else s
-        mean, scatter = reference(np.hstack([X, targets]), all_of_one, own, 1, most=2)
         np.testing.assert_allclose(found.mean[0], mean[0], rtol=1e-14)
         np.testing.assert_allclose(found.scatter, scatter[0], rtol=1e-10, atol=1e-8)
 
@@ -504,7 +524,8 @@ def test_nothing_is_copied(of, kind: str) -> None:
     )
     for options in ({}, {"pooled": False}):
         # What is compiled, or started, is not counted.
-        of(design, codes=codes, n_classes=4, **options)
+        few = np.arange(20_000)
+        of(design.take(few), codes=codes[few], n_classes=4, **options)
         tracemalloc.start()
         of(design, codes=codes, n_classes=4, **options)
         peak = tracemalloc.get_traced_memory()[1]

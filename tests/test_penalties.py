@@ -301,7 +301,7 @@ def within(penalty, w):
 def test_conjugate_and_gap_of_parts_by_column_against_rational_numbers(penalty, shape) -> None:
     rng = np.random.default_rng(6)
     finite = 0
-    for _ in range(40):
+    for _ in range(15):
         v, w = 2.0 * rng.normal(size=shape), within(penalty, rng.normal(size=shape))
         w[rng.random(shape) < 0.3] = 0.0
         v = penalty.dual_scale(v) * v if rng.random() < 0.8 else v
@@ -317,7 +317,7 @@ def test_conjugate_and_gap_of_parts_by_column_against_rational_numbers(penalty, 
         found = penalty.fenchel_young(w, v)
         assert found >= 0.0
         assert found == pytest.approx(float(gap), rel=1e-9, abs=1e-12)
-    assert finite >= 20
+    assert finite >= 7
     assert penalty.value(np.full(shape, 100.0)) == np.inf or np.any(np.isinf(penalty.upper))
 
 
@@ -326,7 +326,7 @@ def test_conjugate_and_gap_of_parts_by_column_against_rational_numbers(penalty, 
 def test_conjugate_of_parts_by_column_is_bounded_from_above(penalty, scale: float) -> None:
     """Wherever the true point is, its conjugate is at most the bound, or that of a share of it."""
     rng = np.random.default_rng(7)
-    for _ in range(30):
+    for _ in range(12):
         middle = scale * rng.normal(size=4) * 10.0 ** rng.integers(-3, 2, size=4)
         radius = float(rng.choice([0.0, 1e-16, 1e-6, 0.3])) * scale * rng.random(4)
         if rng.random() < 0.5:

@@ -255,6 +255,7 @@ def _exact_value(problem, X, y, theta, scaled):
     return penalty + min(losses(s) for s in candidates if s >= candidates[0])
 
 
+@pytest.mark.crossed
 @pytest.mark.sampled
 @pytest.mark.parametrize("scaled", [True, False])
 @pytest.mark.parametrize("block", range(4))
@@ -363,7 +364,7 @@ def test_a_charged_bound_of_residuals_is_one_in_exact_numbers(loss, case):
     }
     penalty = (L2(), L1(), ElasticNet(0.5))[case % 3]
     problem = ResidualObjective(as_design(X), y, loss, penalty, **options)
-    theta = minimise(problem, select_solver(problem), tol=1e-9, max_iter=500).theta
+    theta = minimise(problem, select_solver(problem), tol=1e-9, max_iter=100).theta
     bound = problem.bound(theta)
     if bound.dual == 0.0:
         return

@@ -23,7 +23,7 @@ from benchmarks import tampering
 from benchmarks.tampering import MODELS, trial
 
 import separatrix
-from grids import share
+from grids import EXHAUSTIVE
 from separatrix import (
     SVR,
     ElasticNet,
@@ -259,7 +259,11 @@ def test_a_row_that_alone_determines_a_coefficient_is_named():
 @pytest.mark.sampled
 @pytest.mark.parametrize("model", list(MODELS))
 def test_no_altered_model_is_called_optimal(model):
-    found = [trial(2, number, model=model) for number in range(share(16))]
+    found = []
+    for number in range(16):
+        found.append(trial(2, number, model=model))
+        if not EXHAUSTIVE and found[-1].problems:
+            break
     assert any(one.problems for one in found)
     assert [(one.number, one.findings) for one in found if one.findings] == []
 

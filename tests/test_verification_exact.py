@@ -244,6 +244,7 @@ PENALTIES = {
 }
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("intercept", [False, True])
@@ -558,6 +559,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize(
     "model",
     [
