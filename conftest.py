@@ -85,10 +85,13 @@ def _no_figures_left() -> Iterator[None]:
         pyplot.close("all")
 
 
-# Marks of the tests that run apart, and words of which a file with such a test has at least one:
-# the marks, the fixtures of a browser, and the library of the cluster.
+# Marks of the tests that run apart, and what a file with such a test has at least once: a mark, a
+# function that takes a fixture of a browser, or an example with the library of the cluster.
 APART = ("cluster", "browser", "signals")
-APART_WORDS = re.compile(rf"\b({'|'.join(APART)}|new_page|opened|distributed)\b")
+APART_WORDS = re.compile(
+    rf"\bmark\.({'|'.join(APART)})\b|\bdef \w+\([^)]*\b(browser|new_page|opened)\b"
+    r"|(>>>|\.\.\.) .*\bdistributed\b"
+)
 
 
 def selects_only_apart(expression: str) -> bool:

@@ -18,6 +18,9 @@ from typing import Any
 
 # Seconds after which an answer of the cluster does not come, however busy the machine is.
 PATIENCE = 300.0
+# What workers import sooner or later, and each of them would for itself.
+PRELOADED = ["distributed", "dask.dataframe", "pyarrow.parquet", "duckdb", "engine_tasks"]
+PRELOADED += ["separatrix.models", "separatrix.scale", "separatrix.persistence.model_file"]
 
 
 def _serving(dask_scheduler: Any) -> dict[str, str]:
@@ -113,6 +116,7 @@ def main() -> None:
     """Serve until the input ends."""
     import dask
     import distributed
+    from distributed.utils import get_mp_context
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     options: dict[str, Any] = {
@@ -123,11 +127,15 @@ def main() -> None:
         "dashboard_address": "127.0.0.1:0",
         "silence_logs": logging.CRITICAL,
     }
-    # A task whose worker died is given back at once, as otherwise after three more of them.
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        distributed.LocalCluster(**options) as cluster,
-    ):
+    config = {
+        # A task whose worker died is given back at once, as otherwise after three more of them.
+        "distributed.scheduler.allowed-failures": 0,
+        # Workers are copies of a process that has imported all that they use.
+        "distributed.worker.multiprocessing-method": "forkserver",
+    }
+    dask.config.set(config)
+    get_mp_context().set_forkserver_preload(PRELOADED)
+    with distributed.LocalCluster(**options) as cluster:
         print(cluster.scheduler_address, flush=True)
         for line in sys.stdin:
             cluster.scale(max(int(line), len(cluster.workers)))

@@ -6,8 +6,6 @@ import functools
 import json
 import os
 import re
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -16,6 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import processes
 from separatrix.assessment import intervals
 from separatrix.cli import reading
 from separatrix.cli.output import Output
@@ -583,26 +582,6 @@ def test_a_column_that_is_not_there_is_refused_with_the_option_that_names_it(run
         assert all(f"{option} nope: {table} has no column 'nope'" in error for error in errors)
 
 
-KILLED = """
-import os, signal, sys
-from separatrix.cli import main
-from separatrix.scale.passes import watch_passes
-
-number, block = int(sys.argv[1]), int(sys.argv[2])
-seen = 0
-
-def end(progress):
-    global seen
-    seen = seen + 1 if progress.number == number else 0
-    if seen == block:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-sys.argv = ["separatrix", *sys.argv[3:]]
-with watch_passes(end):
-    sys.exit(main())
-"""
-
-
 @pytest.mark.signals
 def test_a_fit_that_was_killed_goes_on_from_its_last_pass(run, table):
     words = ["fit", str(table), "--target", "paid", "-C", "1000", "--tol", "1e-10", "--json"]
@@ -611,9 +590,7 @@ def test_a_fit_that_was_killed_goes_on_from_its_last_pass(run, table):
     passes = load_model(table.parent / "m.separatrix").model.n_passes_
     assert passes >= 3
     for number in (1, 2, passes):
-        command = [sys.executable, "-c", KILLED, str(number), "1", *words]
-        ended = subprocess.run(command, env=dict(os.environ), capture_output=True, check=False)
-        assert ended.returncode == -9
+        assert processes.ended(processes.killed_command, number, *words) == -9
         checkpoint = table.parent / "m.separatrix.checkpoint"
         assert checkpoint.exists() == (number > 1)
         result = run(*words, "--resume")

@@ -82,7 +82,7 @@ def test_in_the_middle_of_an_import_as_json(tmp_path, name):
     assert out == json.dumps(expected, indent=2) + "\n"
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.2])
+@pytest.mark.parametrize("seconds", [0.0, 0.1, 0.4, 1.2])
 def test_at_any_moment(tmp_path, seconds):
     # It is ready at the first import of the command, whose handler is there by then: on a busy
     # machine any time may pass before.

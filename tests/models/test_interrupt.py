@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
 from sklearn.utils.validation import check_is_fitted
 
+import processes
 from separatrix import LinearSVC, LogisticRegression, Perceptron, threads
 from separatrix._compiled import pool
 from separatrix.solvers.driver import watch
@@ -134,36 +133,8 @@ def test_parts_not_reached_are_said_to_be() -> None:
     assert model.certificate_.primal >= model.certificate_.dual
 
 
-SCRIPT = """
-import os, signal, threading
-import numpy as np
-from separatrix import LinearSVC
-from separatrix.solvers.driver import watch
-rng = np.random.default_rng(0)
-X, y = rng.normal(size=(20_000, 50)), rng.integers(2, size=20_000)
-model = LinearSVC(loss="hinge", solver="dual", tol=1e-15, max_iter=10**9, C=100.0)
-pressed = []
-
-def press(progress):
-    if not pressed:
-        pressed.append(threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)))
-        pressed[0].start()
-
-try:
-    with watch(press):
-        model.fit(X, y)
-except KeyboardInterrupt:
-    print(model.certificate_.status, model.coef_.shape, len(pressed))
-"""
-
-
-def test_a_timer_in_the_middle_of_a_long_fit() -> None:
+def test_a_timer_in_the_middle_of_a_long_fit(tmp_path) -> None:
     # A process of its own: nothing of the test runner catches the signal.
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    assert done.stdout.strip() == "interrupted (1, 50) 1", done.stderr
+    path = tmp_path / "found.txt"
+    assert processes.ended(processes.interrupted_fit, path) == 0
+    assert path.read_text() == "interrupted (1, 50) 1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import shutil
@@ -92,37 +93,48 @@ def pages(tmp_path_factory, report, hostile) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def browser():
+def shown(pages):
+    """A page of each name in one browser, opened when first asked for, and what all of them do."""
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_QUIET)
-        yield browser
-        browser.close()
+    said, asked = [], []
 
-
-@pytest.fixture
-def opened(browser, pages):
-    """Open a page, and hold it to silence."""
-    contexts, said, asked = [], [], []
-
-    def open_page(name: str, **options):
-        context = browser.new_context(**options)
-        contexts.append(context)
-        page = context.new_page()
+    @functools.cache
+    def page_of(name: str):
+        page = browser.new_page()
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("dialog", lambda dialog: said.append(dialog.message))
         page.on("request", lambda request: asked.append(request.url))
         page.goto(pages[name].as_uri())
+        page.evaluate("document.querySelectorAll('details[open]').forEach(d => d.begun = true)")
         return page
 
-    try:
-        yield open_page
-    finally:
-        for context in contexts:
-            context.close()
-    assert said == []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_QUIET)
+        yield page_of, said, asked
+        browser.close()
+
+
+@pytest.fixture
+def opened(shown):
+    """Show a page at some width and in some colours, and hold it to silence."""
+    page_of, said, asked = shown
+
+    def show(name: str, *, unfolded=False, width=1280, media="screen", scheme="light"):
+        page = page_of(name)
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(media=media, color_scheme=scheme)
+        page.evaluate(
+            "all => document.querySelectorAll('details').forEach(d => d.open = all || d.begun)",
+            unfolded,
+        )
+        return page
+
+    yield show
+    heard = said.copy()
+    said.clear()
+    assert heard == []
     # The file, and what is in it.
     assert {url.split(":")[0] for url in asked} <= {"file", "data"}
     assert all(url.endswith(".html") for url in asked if url.startswith("file"))
@@ -141,8 +153,7 @@ def test_nothing_runs_and_nothing_is_asked_for(opened, name):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", _NAMES)
 def test_every_text_can_be_read(opened, name, scheme):
-    page = opened(name, color_scheme=scheme)
-    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    page = opened(name, unfolded=True, scheme=scheme)
     found = page.evaluate(_CONTRAST)
     assert len(found) > 100 and sum(one["svg"] for one in found) > 20
     assert [one for one in found if one["ratio"] < one["wanted"]] == []
@@ -151,8 +162,7 @@ def test_every_text_can_be_read(opened, name, scheme):
 @pytest.mark.parametrize("width", [360, 800, 1200])
 @pytest.mark.parametrize("name", _NAMES)
 def test_the_page_is_as_wide_as_the_window(opened, name, width):
-    page = opened(name, viewport={"width": width, "height": 800})
-    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    page = opened(name, unfolded=True, width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     # What is wider scrolls in a box of its own, which the keyboard can reach.
     outside = page.evaluate(
@@ -173,8 +183,7 @@ def test_the_page_is_as_wide_as_the_window(opened, name, width):
 
 
 def test_a_phone_shows_rows_as_cards(opened):
-    page = opened("report", viewport={"width": 390, "height": 800})
-    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    page = opened("report", unfolded=True, width=390)
     wide = "[...document.querySelectorAll('.cards')].map(t => t.parentElement)"
     boxes = page.evaluate(f"{wide}.map(e => [e.scrollWidth, e.clientWidth])")
     assert len(boxes) >= 5 and all(inside <= outside for inside, outside in boxes)
@@ -194,9 +203,8 @@ def test_a_phone_shows_rows_as_cards(opened):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_print_is_dark_on_white(opened, tmp_path, scheme):
-    page = opened("report", color_scheme=scheme)
-    page.emulate_media(media="print", color_scheme=scheme)
+def test_print_is_dark_on_white(opened, scheme):
+    page = opened("report", media="print", scheme=scheme)
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     found = page.evaluate(_CONTRAST)
     assert [one for one in found if one["ratio"] < one["wanted"]] == []
@@ -224,8 +232,7 @@ def test_readers_of_the_screen_are_told_everything(opened):
 
 @pytest.mark.parametrize("name", _NAMES)
 def test_on_paper_no_caption_is_larger_than_the_text(opened, name):
-    page = opened(name)
-    page.emulate_media(media="print")
+    page = opened(name, media="print")
     sizes = page.evaluate(
         """() => {
           const of = query => [...document.querySelectorAll(query)].map(

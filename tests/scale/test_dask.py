@@ -41,7 +41,7 @@ dd = pytest.importorskip("dask.dataframe")
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
-DATA = scan(X, Y, block_rows=20)
+DATA = scan(X, Y, block_rows=40)
 
 # Apart from the other tests, with whatever may go wrong among processes that are killed.
 pytestmark = pytest.mark.cluster
@@ -247,7 +247,8 @@ def test_what_is_no_cluster_is_said_to_be_none():
 def test_an_address_is_enough(cluster):
     with Dask(cluster.scheduler_address) as engine:
         assert repr(engine) == f"Dask({cluster.scheduler_address!r})"
-        assert len(list(engine.map(engine_tasks.threads_of, engine.place(DATA.blocks), None))) == 29
+        placed = engine.place(DATA.blocks)
+        assert len(list(engine.map(engine_tasks.threads_of, placed, None))) == 15
 
 
 def test_a_scheduler_that_is_gone_is_said_to_be_gone_at_once_and_the_connection_ends(

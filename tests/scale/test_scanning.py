@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 import pickle
 import re
-import subprocess
-import sys
 import threading
 from functools import partial
 from pathlib import Path
@@ -16,6 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import processes
 from separatrix import LogisticRegression, cli
 from separatrix.exceptions import DataError
 from separatrix.scale import BlockedData, encoding, scan, statistics
@@ -633,18 +632,6 @@ def test_a_table_that_is_refused_leaves_no_rows_that_were_put_aside(tmp_path: Pa
     assert {file.name for file in (tmp_path / "cache").rglob("*") if file.is_file()} == {"lock"}
 
 
-KILLED = """
-import os, signal, sys
-from separatrix.scale import scan
-
-def end(stage, rows, n_rows):
-    if stage == sys.argv[3] and 2 * rows >= n_rows:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-scan(sys.argv[1], "y", cache=sys.argv[2], memory="1MB", on_progress=end)
-"""
-
-
 @pytest.mark.signals
 def test_a_killed_scan_goes_on_where_it_was(tmp_path: Path, monkeypatch) -> None:
     """What was encoded, or put aside, is not read again, and the blocks have the same bits."""
@@ -656,13 +643,14 @@ def test_a_killed_scan_goes_on_where_it_was(tmp_path: Path, monkeypatch) -> None
         ("levels", "'level ' || (i % 9)", "encoding"),
     ):
         path = write(tmp_path / f"{name}.parquet", sql.format(b))
-        words = [sys.executable, "-c", KILLED, path, tmp_path / name, stage]
-        killed.append((path, name, stage, subprocess.Popen([*map(str, words)])))
+        process = processes.started(processes.killed_scan, path, tmp_path / name, stage)
+        killed.append((path, name, stage, process))
     read: list[int] = []
     real = EncodingPlan._fetch
     monkeypatch.setattr(EncodingPlan, "_fetch", lambda *given: read.append(1) or real(*given))
     for path, name, stage, process in killed:
-        assert process.wait() == -9
+        process.join()
+        assert process.exitcode == -9
         read.clear()
         again = scan(path, "y", cache=tmp_path / name, memory="1MB")
         some = len(read)
@@ -687,8 +675,7 @@ def test_the_facts_of_the_first_pass_are_there_after_a_scan_that_was_killed(
     ]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["a,b,c,d,y", *lines]) + "\n")
-    words = [sys.executable, "-c", KILLED, path, tmp_path / "cache", "encoding"]
-    assert subprocess.run([*map(str, words)]).returncode == -9
+    assert processes.ended(processes.killed_scan, path, tmp_path / "cache", "encoding") == -9
     (kept,) = (tmp_path / "cache").rglob("plan.checked")
     fresh = scan(path, "y", cache=tmp_path / "fresh", memory="1MB")
     whole = kept.read_bytes()

@@ -19,6 +19,10 @@ PATIENCE = 180_000
 
 # The browser, and what drives it.
 _RUNNING: list[Any] = []
+# Pages to be used again: to start one takes four times as long as to load the studio into it. What
+# they take on at any time are these options.
+_IDLE: list[Any] = []
+_TAKEN_ON = {"viewport", "color_scheme", "reduced_motion", "offline"}
 
 # Serves at an address that is known, so that it can be ended and begun again.
 _SERVER = """
@@ -81,6 +85,7 @@ def pytest_runtest_teardown(nextitem):
     if _RUNNING and (nextitem is None or HERE not in nextitem.path.parents):
         chromium, playwright = _RUNNING
         _RUNNING.clear()
+        _IDLE.clear()
         try:
             chromium.close()
         finally:
@@ -95,22 +100,50 @@ def said():
     assert lines == []
 
 
+def _page(browser, options):
+    """A page that has some options, and whether it can be used again."""
+    again = options.keys() <= _TAKEN_ON
+    if again and _IDLE:
+        page = _IDLE.pop()
+    else:
+        page = browser.new_context(**({} if again else options)).new_page()
+        page.context.set_default_timeout(PATIENCE)
+    if again:
+        page.set_viewport_size(options.get("viewport", {"width": 1280, "height": 720}))
+        page.emulate_media(
+            color_scheme=options.get("color_scheme", "light"),
+            reduced_motion=options.get("reduced_motion", "no-preference"),
+        )
+        page.context.set_offline(options.get("offline", False))
+    return page, again
+
+
 @pytest.fixture
 def new_page(browser, said):
-    """Make pages that are heard, which are closed after the test."""
-    contexts = []
+    """Make pages that are heard, of which nothing is left after the test."""
+    used = []
+    heard = {
+        "console": lambda message: said.append(message.text),
+        "pageerror": lambda error: said.append(str(error)),
+    }
 
     def make(**options):
-        context = browser.new_context(**options)
-        context.set_default_timeout(PATIENCE)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
+        used.append(_page(browser, options))
+        page, _ = used[-1]
+        for event, hear in heard.items():
+            page.on(event, hear)
         return page
 
     try:
         yield make
     finally:
-        for context in contexts:
-            context.close()
+        for page, again in used:
+            if page.is_closed() or not again:
+                page.context.close()
+                continue
+            for event, hear in heard.items():
+                page.remove_listener(event, hear)
+            page.unroute_all()
+            page.goto("about:blank")
+            page.mouse.move(-1, -1)
+            _IDLE.append(page)

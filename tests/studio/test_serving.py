@@ -59,9 +59,7 @@ def test_the_page_is_served_to_who_knows_the_address(address):
     status, headers, text = _get(address, address.path)
     assert status == 200 and "separatrix studio" in text
     assert "script-src 'self'" in headers["content-security-policy"]
-    assert _get(address, address.path + "studio.js")[1]["content-type"].startswith(
-        "text/javascript"
-    )
+    assert _get(address, address.path + "main.js")[1]["content-type"].startswith("text/javascript")
     wrong = "__init__.py", "..%2fkernel.py", "nothing.js"
     for path in ("/", "/wrong/", "/%C3%A9/", *(address.path + name for name in wrong)):
         assert _get(address, path)[0] == 404, path

@@ -20,8 +20,12 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from separatrix.studio.kernel import StudioModel
+from separatrix.studio.page import joined
 
+# How the page's only script ends: a browser has one sooner than the many that it is joined from.
+_BEGIN = 'startServed(document.getElementById("studio"), render);\n'
 _TYPES = {"css": "text/css", "html": "text/html", "js": "text/javascript", "svg": "image/svg+xml"}
+_FILES = "index.html", "studio.css", "mark.svg"
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -83,11 +87,10 @@ def application(
     """
     pages = _Pages(ended)
     # No name that a request makes up reaches the file system.
-    own = {
-        one.name: one
-        for one in files("separatrix.studio.page").iterdir()
-        if one.name.rpartition(".")[2] in _TYPES
-    }
+    page_files = files("separatrix.studio.page")
+    own: dict[str, Callable[[], bytes]]
+    own = {name: page_files.joinpath(name).read_bytes for name in _FILES}
+    own["main.js"] = lambda: joined(last=_BEGIN).encode()
 
     def right(given: str) -> bool:
         # As bytes: of texts only those in ASCII can be compared.
@@ -105,7 +108,7 @@ def application(
         allowed = right(request.path_params["token"]) and known(request.headers, origin=False)
         if not allowed or name not in own:
             return PlainTextResponse("There is nothing here.\n", 404, headers=_HEADERS)
-        return Response(own[name].read_bytes(), media_type=_TYPES[suffix], headers=_HEADERS)
+        return Response(own[name](), media_type=_TYPES[suffix], headers=_HEADERS)
 
     async def talk(socket: WebSocket) -> None:
         if not (right(socket.path_params["token"]) and known(socket.headers, origin=True)):
