@@ -124,12 +124,12 @@ def _warm_up(solver: Solver, row: Row, X, y) -> None:
     This library compiles for the kind of data and chooses a solver by its shape: it warms up on the
     data themselves. For the others a hundred rows of each class do.
     """
+    # This library's loosest setting may do without loops that the next ones need.
+    setting = solver.settings[len(solver.settings) // 3]
     if solver.group != "separatrix":
         few = np.sort(np.concatenate([np.flatnonzero(y == label)[:100] for label in np.unique(y)]))
-        X, y = X[few], y[few]
-    # This library's loosest setting may do without loops that the next ones need.
-    place = len(solver.settings) // 3 if solver.group == "separatrix" else 0
-    solver.prepare(row, X, y)(solver.settings[place])
+        X, y, setting = X[few], y[few], solver.settings[0]
+    solver.prepare(row, X, y)(setting)
 
 
 def serve(connection, warm: bool, clock: str) -> None:
