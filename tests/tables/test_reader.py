@@ -593,7 +593,7 @@ def test_notes_on_many_columns_are_counted(write):
 def test_a_database_that_broke_is_opened_anew(write):
     path = write("a.csv", ROWS)
     first = read_table(path)
-    source_files._kept_open(duckdb).close()
+    source_files._for_small_files(duckdb).close()
     assert read_table(path).fingerprint() == first.fingerprint()
 
 

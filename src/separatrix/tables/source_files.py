@@ -155,25 +155,29 @@ def connect_to_read(paths: Sequence[FilePath]) -> Any:
     try:
         return _cursor()
     except import_duckdb().Error:  # it was found broken, and none of its connections works now
-        _kept_open.cache_clear()
+        _for_small_files.cache_clear()
         return _cursor()
 
 
 def _cursor() -> Any:
-    cursor = _kept_open(import_duckdb()).cursor()
+    cursor = _for_small_files(import_duckdb()).cursor()
     cursor.execute("SET enable_progress_bar = false")
     return cursor
 
 
-@lru_cache(maxsize=1)
-def _kept_open(duckdb: Any) -> Any:
+def kept_open(opening: Callable[..., Any]) -> Any:
+    """A function that opens a database once in a process, and anew in one that was forked."""
+    found = lru_cache(maxsize=1)(opening)
+    if hasattr(os, "register_at_fork"):
+        # A process that was forked cannot use, nor even close, a database that was open before.
+        os.register_at_fork(before=found.cache_clear)
+    return found
+
+
+@kept_open
+def _for_small_files(duckdb: Any) -> Any:
     """The database for small files."""
     return _opened({"threads": "1"})
-
-
-if hasattr(os, "register_at_fork"):
-    # A process that was forked cannot use, nor even close, a database that was open before.
-    os.register_at_fork(before=_kept_open.cache_clear)
 
 
 def _opened(config: Mapping[str, str]) -> Any:

@@ -23,10 +23,13 @@ from separatrix.exports.artefacts import Answers
 from separatrix.exports.dialects import DIALECTS, Dialect
 from separatrix.exports.sql import literal, statements
 from separatrix.expressions.features import Cell, Program
+from separatrix.tables.source_files import kept_open
 
 _NOTHING = "\\N"
 # The user and the group that own nothing.
 _NOBODY = 65534, 65534
+# Each query of DuckDB has a schema with a number of its own.
+_calls = itertools.count()
 
 
 class Database(ABC):
@@ -158,18 +161,12 @@ class DuckDB(Database):
         return _fetched(_duckdb().cursor(), [*begun, *setup, query])
 
 
-@functools.cache
+@kept_open
 def _duckdb() -> Any:
     """A database that stays open: to open one takes longer than most queries."""
     import duckdb
 
     return duckdb.connect(config={"threads": 1})
-
-
-if hasattr(os, "register_at_fork"):
-    # A process that was forked cannot use, nor even close, a database that was open before.
-    os.register_at_fork(before=_duckdb.cache_clear)
-_calls = itertools.count()
 
 
 class SQLite(Database):
