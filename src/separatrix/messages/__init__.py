@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ast
 import math
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 __all__ = [
@@ -721,8 +723,19 @@ class _Fields:
         name, assigned, text = field.partition("=")
         if not assigned:
             return self.wording.phrases[field]
-        value = ast.literal_eval(text) if text else self.values[name]
+        value = _literal(text) if text else self.values[name]
         return _Formatted(lambda spec: self.wording.setting(Setting(name, value, spec)))
+
+
+# Where two threads parse at once, `ast` can fail (CPython before 3.11.8).
+_parsing = threading.Lock()
+
+
+@cache
+def _literal(text: str) -> Any:
+    """The value that a message assigns to a parameter."""
+    with _parsing:
+        return ast.literal_eval(text)
 
 
 class _Formatted:

@@ -28,7 +28,13 @@ from separatrix.exceptions import DataError
 from separatrix.scale.blocks import Block, Rows, in_pieces
 from separatrix.scale.facts import RowDigest
 from separatrix.scale.reading import Session, cursor, opened
-from separatrix.scale.storage import bytes_in, cache_file, read_record, write_record
+from separatrix.scale.storage import (
+    bytes_in,
+    read_arrays,
+    read_record,
+    write_arrays,
+    write_record,
+)
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.categorical import Categorical
@@ -608,9 +614,10 @@ class Stage:
         numbers: Sequence[Numbers],
     ) -> None:
         """Keep rows, and then what they add up to, under the mark of what was read."""
-        with cache_file(self._path(row_range, "raw")) as file:
-            for array in (raw, target, *(() if weights is None else (weights,))):
-                np.save(file, array, allow_pickle=False)
+        arrays = {"raw": raw, "target": target}
+        if weights is not None:
+            arrays["weights"] = weights
+        write_arrays(self._path(row_range, "raw"), arrays)
         record = {"mark": mark, "numbers": [one.record() for one in numbers]}
         write_record(self._path(row_range, "sums"), record)
 
@@ -625,12 +632,8 @@ class Stage:
 
     def rows(self, row_range: RowRange) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """The rows of a stretch, with their targets and weights."""
-        path = self._path(row_range, "raw")
-        size = path.stat().st_size
-        with open(path, "rb") as file:
-            raw, target = (np.load(file, allow_pickle=False) for _ in range(2))
-            weights = np.load(file, allow_pickle=False) if file.tell() < size else None
-        return raw, target, weights
+        arrays = read_arrays(self._path(row_range, "raw"))
+        return arrays["raw"], arrays["target"], arrays.get("weights")
 
     def forget(self, row_range: RowRange) -> None:
         """Remove rows that are encoded."""

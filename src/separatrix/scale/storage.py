@@ -113,12 +113,7 @@ def checksum_of(data: Any) -> int:
 
 def rows_in(data: Any) -> Rows:
     """The arrays of a block's file as views of it."""
-    length = int.from_bytes(data[12:16], "little")
-    header = json.loads(bytes(data[_START : _START + length]))
-    arrays = {
-        name: np.frombuffer(data, dtype=kind, count=int(np.prod(shape)), offset=at).reshape(shape)
-        for name, (kind, shape, at) in header["arrays"].items()
-    }
+    header, arrays = _parts_in(data)
     matrix = arrays.get("matrix")
     if matrix is None:
         parts = (arrays["data"], arrays["indices"], arrays["indptr"])
@@ -126,6 +121,33 @@ def rows_in(data: Any) -> Rows:
         # They were written in order; to look would be to read them.
         matrix.has_sorted_indices = matrix.has_canonical_format = True
     return Rows(matrix, arrays["target"], arrays.get("weights"), arrays.get("squares"))
+
+
+def _parts_in(data: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header of a file, and its arrays as views of what was read."""
+    length = int.from_bytes(data[12:16], "little")
+    header = json.loads(bytes(data[_START : _START + length]))
+    arrays = {
+        name: np.frombuffer(data, dtype=kind, count=int(np.prod(shape)), offset=at).reshape(shape)
+        for name, (kind, shape, at) in header["arrays"].items()
+    }
+    return header, arrays
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays as a file of the cache, in the form of a block."""
+    pieces = {name: (one.dtype, one.shape, [one]) for name, one in arrays.items()}
+    with cache_file(path) as file:
+        _write(file, _header_of(pieces, None), pieces)
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Return the arrays that `write_arrays` wrote.
+
+    ``numpy.load`` is no way to read them: it parses a header with `ast`, which fails when two
+    threads do it at once (CPython before 3.11.8).
+    """
+    return _parts_in(np.fromfile(path, dtype=np.uint8))[1]
 
 
 def write_block(path: Path, parts: Sequence[Rows], place: str) -> StoredBlock:
