@@ -1,21 +1,26 @@
 """One process for each group of solvers and data set: it can be killed, and its memory measured.
 
 A fit inside compiled code can't be interrupted from Python, so a run that exceeds its time limit is
-ended together with its process. The data travel as ``.npy`` files in a temporary folder, and every
-worker reads its own private copy; a worker may go on to other data.
+ended together with its process; the next one is forked with the imports done. The data travel as
+``.npy`` files in a temporary folder, and every worker reads its own private copy; a worker may go
+on to other data.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
+import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -134,11 +139,6 @@ def _warm_up(solver: Solver, row: Row, X, y) -> None:
 
 def serve(connection, warm: bool, clock: str) -> None:
     """Answers ``(folder, form, solver, row, setting)`` with "started" and a record, until ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the harness ends its workers itself
-    warnings.simplefilter("ignore")  # a solver that stops early says so; its point is valued anyway
-    import sklearn.linear_model
-    import sklearn.svm  # noqa: F401  (so that the memory of the imports is not the solver's)
-
     place, X, y = None, None, None
     fits: dict[tuple[str, Row], tuple] = {}
     while True:
@@ -183,10 +183,38 @@ def serve(connection, warm: bool, clock: str) -> None:
         connection.send(record)
 
 
-class Worker:
-    """The harness's end of one worker process.
+def fork_on_demand(control: socket.socket, warm: bool, clock: str, modules: Sequence[str]) -> None:
+    """Forks a process that serves, whenever a connection to one is sent, until ended.
 
-    ``folder`` and ``form`` say which data the next run is on, ``python`` which interpreter it is.
+    What is imported before the fork is not the solver's memory, and costs nothing when a process
+    that was killed is followed by another.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the harness ends its workers itself
+    warnings.simplefilter("ignore")  # a solver that stops early says so; its point is valued anyway
+    for module in modules:
+        importlib.import_module(module)
+    child, ended = 0, 0
+    while True:
+        order, descriptors, *_ = socket.recv_fds(control, 1, 1)
+        if not order:
+            return
+        if child:  # the one before has ended: it closed its connection, or was killed
+            ended, child = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0
+        if descriptors:
+            child = os.fork()
+            if not child:
+                control.close()
+                serve(Connection(descriptors[0]), warm, clock)
+                os._exit(0)
+            os.close(descriptors[0])
+        control.sendall(struct.pack("i", child or ended))
+
+
+class Worker:
+    """The harness's end of one worker: a process that forks those which fit, one after another.
+
+    ``folder`` and ``form`` say which data the next run is on, ``python`` which interpreter it is,
+    ``modules`` what is imported before the first run.
     """
 
     def __init__(
@@ -197,14 +225,43 @@ class Worker:
         warm: bool = True,
         clock: str = "wall",
         python: str = sys.executable,
+        modules: Sequence[str] = ("sklearn.linear_model", "sklearn.svm"),
     ) -> None:
         self.folder, self.form = folder, form
-        ours, theirs = socket.socketpair()
+        self._control, theirs = socket.socketpair()
         with theirs:
-            words = [python, "-m", "benchmarks.worker", str(theirs.fileno()), str(warm), clock]
+            number = theirs.fileno()
+            words = [python, "-m", "benchmarks.worker", str(number), str(warm), clock, *modules]
             root = Path(__file__).resolve().parents[1]
-            self._process = subprocess.Popen(words, cwd=root, pass_fds=[theirs.fileno()])
-        self._connection = Connection(ours.detach())
+            self._process = subprocess.Popen(words, cwd=root, pass_fds=[number])
+        self._child: tuple[int, Connection] | None = None
+
+    def _connection(self) -> Connection:
+        """The connection to the process that fits; to another one, if that was ended."""
+        if self._child is None:
+            ours, theirs = socket.socketpair()
+            with theirs:
+                socket.send_fds(self._control, [b"f"], [theirs.fileno()])
+            self._child = self._answer(), Connection(ours.detach())
+        return self._child[1]
+
+    def _answer(self) -> int:
+        self._control.settimeout(START_LIMIT)
+        answer = self._control.recv(4)
+        if len(answer) < 4:
+            raise EOFError
+        return struct.unpack("i", answer)[0]
+
+    def _end(self) -> None:
+        """Ends the process that fits."""
+        if self._child is not None:
+            pid, connection = self._child
+            # It is reaped by the process that forked it and not before the next, so the number
+            # is still its own.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            connection.close()
+            self._child = None
 
     def run(self, solver: Solver, row: Row, setting: float, limit: float) -> dict | None:
         """The record of one run; None where it took longer than ``limit`` and was killed.
@@ -212,30 +269,41 @@ class Worker:
         What comes before the run (reading, converting, warming up) has a generous limit of its own.
         """
         try:
-            self._connection.send((self.folder, self.form, solver, row, setting))
+            connection = self._connection()
+            connection.send((self.folder, self.form, solver, row, setting))
             for seconds in (START_LIMIT, limit + 1.0):
-                if not self._connection.poll(seconds):
-                    self.close()
+                if not connection.poll(seconds):
+                    self._end()
                     return None
-                answer = self._connection.recv()
+                answer = connection.recv()
                 if isinstance(answer, dict):
                     return answer
             raise AssertionError("a worker sends one 'started' for each run")
-        except (EOFError, BrokenPipeError, ConnectionResetError):
-            code = self._process.wait(1.0)
+        except (EOFError, BrokenPipeError, ConnectionResetError, TimeoutError):
+            return {"setting": setting, "error": f"the process ended (exit code {self._code()})"}
+
+    def _code(self) -> int | None:
+        """The exit code of the process that fits, which has ended; of what forks it otherwise."""
+        self._end()
+        try:
+            self._control.sendall(b"w")
+            return self._answer()
+        except (EOFError, OSError):
             self.close()
-            return {"setting": setting, "error": f"the process ended (exit code {code})"}
+            return self._process.returncode
 
     @property
     def alive(self) -> bool:
         return self._process.poll() is None
 
     def close(self) -> None:
+        self._end()
         self._process.kill()
         self._process.wait()
-        self._connection.close()
+        self._control.close()
 
 
 if __name__ == "__main__":
-    descriptor, is_warm, timed = sys.argv[1:]
-    serve(Connection(int(descriptor)), is_warm == "True", timed)
+    descriptor, is_warm, timed, *imported = sys.argv[1:]
+    with socket.socket(fileno=int(descriptor)) as orders:
+        fork_on_demand(orders, is_warm == "True", timed, imported)
