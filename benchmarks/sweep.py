@@ -68,7 +68,7 @@ def _options(limit: float) -> Options:
         repeats=2,
         limit=limit,
         row_limit=limit,
-        floor=1.0,
+        floor=0.25,
         of_group=2.0,
         of_all=2.0,
         in_any_case=2.0,

@@ -35,6 +35,8 @@ from benchmarks.workloads.base import Data, Row, Workload
 
 # Seconds that a worker may take to start, read, convert and warm up (compiling, the first time).
 START_LIMIT = 300.0
+# Seconds beyond its limit after which a run is ended: those of a message between two processes.
+GRACE = 0.1
 
 
 @dataclass(frozen=True)
@@ -138,8 +140,8 @@ def _warm_up(solver: Solver, row: Row, X, y) -> None:
 
 
 def serve(connection, warm: bool, clock: str) -> None:
-    """Answers ``(folder, form, solver, row, setting)`` with "started" and a record, until ended."""
-    place, X, y = None, None, None
+    """Answers ``(folder, form, solver, row, setting)`` with "started", "ended" and a record."""
+    place, X, y, valued = None, None, None, None
     fits: dict[tuple[str, Row], tuple] = {}
     while True:
         try:
@@ -149,8 +151,10 @@ def serve(connection, warm: bool, clock: str) -> None:
         try:
             if place != (folder, form):
                 fits.clear()
-                X = y = None  # before the others are read
+                X = y = valued = None  # before the others are read
                 (X, y), place = read(folder, form), (folder, form)
+                # Points are valued in float64: to convert rows each time would take longest.
+                valued = X.astype(np.float64, copy=False)
             key = solver.name, row
             if key not in fits:
                 for other in [key for key in fits if key[1] != row]:
@@ -167,6 +171,7 @@ def serve(connection, warm: bool, clock: str) -> None:
             start, cpu = time.perf_counter(), time.process_time()
             fitted = fit(setting)
             wall, cpu = time.perf_counter() - start, time.process_time() - cpu
+            connection.send("ended")
             peak = _memory("VmHWM")
             record = {
                 "setting": setting,
@@ -176,7 +181,7 @@ def serve(connection, warm: bool, clock: str) -> None:
                 "prepare_seconds": prepare_seconds,
                 # Peak of the run above what was there before it: copies, conversions, work space.
                 "extra_mib": None if np.isnan(peak - resident) else peak - resident,
-                **_value(row, X, y, fitted),
+                **_value(row, valued, y, fitted),
             }
         except Exception as error:
             record = {"setting": setting, "error": f"{type(error).__name__}: {error}"}
@@ -193,6 +198,7 @@ def fork_on_demand(control: socket.socket, warm: bool, clock: str, modules: Sequ
     warnings.simplefilter("ignore")  # a solver that stops early says so; its point is valued anyway
     for module in modules:
         importlib.import_module(module)
+    gc.freeze()  # to look through what was imported would take longer than many a fit
     child, ended = 0, 0
     while True:
         order, descriptors, *_ = socket.recv_fds(control, 1, 1)
@@ -204,7 +210,8 @@ def fork_on_demand(control: socket.socket, warm: bool, clock: str, modules: Sequ
             child = os.fork()
             if not child:
                 control.close()
-                serve(Connection(descriptors[0]), warm, clock)
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    serve(Connection(descriptors[0]), warm, clock)
                 os._exit(0)
             os.close(descriptors[0])
         control.sendall(struct.pack("i", child or ended))
@@ -271,14 +278,14 @@ class Worker:
         try:
             connection = self._connection()
             connection.send((self.folder, self.form, solver, row, setting))
-            for seconds in (START_LIMIT, limit + 1.0):
+            for seconds in (START_LIMIT, limit + GRACE, START_LIMIT):
                 if not connection.poll(seconds):
                     self._end()
                     return None
                 answer = connection.recv()
                 if isinstance(answer, dict):
                     return answer
-            raise AssertionError("a worker sends one 'started' for each run")
+            raise AssertionError("a worker sends 'started', 'ended' and a record for each run")
         except (EOFError, BrokenPipeError, ConnectionResetError, TimeoutError):
             return {"setting": setting, "error": f"the process ended (exit code {self._code()})"}
 
