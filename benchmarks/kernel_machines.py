@@ -22,13 +22,10 @@ from __future__ import annotations
 
 import gc
 import importlib.util
-import multiprocessing
 import os
-import signal
 import statistics
 import tempfile
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -38,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.runner import Options, _environment
-from benchmarks.worker import START_LIMIT, _memory
+from benchmarks.system.processes import START_LIMIT, Process, memory
 from benchmarks.workloads import match
 
 TARGET = 1e-4
@@ -364,19 +361,17 @@ def _timed(clock: str, call: Callable[..., Any], *args: Any) -> tuple[Any, float
     return result, now() - start
 
 
-def _serve(connection: Any, folder: Path, name: str, warm: bool, clock: str) -> None:
-    """Answers ``(C, gamma, setting)`` with "started", "done" and a record, until it is ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the harness ends its workers itself
-    warnings.simplefilter("ignore")  # a solver that stops early says so; its point is valued anyway
+def serve(connection: Any, folder: str, name: str, warm: bool, clock: str) -> None:
+    """Answers ``(C, gamma, setting)`` with "started", "ended" and a record, until it is ended."""
     contender = next(c for c in CONTENDERS if c.name == name)
-    X, y, Z = (np.load(folder / f"{part}.npy") for part in "XyZ")
+    X, y, Z = (np.load(Path(folder, f"{part}.npy")) for part in "XyZ")
     classes, codes = np.unique(y, return_inverse=True)
     # Rows in another precision are made before the clock starts: they are what this one is given.
     rows, further = X.astype(contender.dtype, copy=False), Z.astype(contender.dtype, copy=False)
     few = np.sort(np.concatenate([np.flatnonzero(codes == k)[:100] for k in range(len(classes))]))
     contender.build(1.0, 1.0, 1e-2)  # so that the memory of the imports is not the solver's
     gc.collect()
-    resident = _memory("VmRSS")
+    resident = memory("VmRSS")
     while True:
         try:
             C, gamma, setting = connection.recv()
@@ -388,18 +383,17 @@ def _serve(connection: Any, folder: Path, name: str, warm: bool, clock: str) -> 
                 warm = False
             model = contender.build(C, gamma, setting)
             gc.collect()
-            _memory("VmHWM", reset_peak=True)
+            memory("VmHWM", reset_peak=True)
             connection.send("started")
             _, fit = _timed(clock, model.fit, rows, y)
             predicted, predict = _timed(clock, model.predict, further)
-            peak = _memory("VmHWM")
-            connection.send("done")
+            peak = memory("VmHWM")
+            connection.send("ended")
             point = _point(model, contender)
             found = scores(X, codes, point, gamma, Z)
             predicted = np.searchsorted(classes, predicted)
             winner, sure = votes(found, _ROUNDING)
             record = {
-                "setting": setting,
                 "fit": fit,
                 "predict": predict,
                 # Peak of the run above the loaded data: caches, copies, what is kept of them.
@@ -413,49 +407,20 @@ def _serve(connection: Any, folder: Path, name: str, warm: bool, clock: str) -> 
             }
             del model
         except Exception as error:
-            record = {"setting": setting, "error": f"{type(error).__name__}: {error}"}
+            record = {"error": f"{type(error).__name__}: {error}"}
         connection.send(record)
 
 
-class _Process:
+class _Process(Process):
     """The harness's end of one contender's process."""
 
     def __init__(self, folder: Path, name: str, clock: str, warm: bool = True) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_serve, args=(theirs, folder, name, warm, clock), daemon=True
-        )
-        self._process.start()
-        theirs.close()
+        super().__init__("benchmarks.kernel_machines:serve", str(folder), name, warm, clock)
 
     def run(self, row: KernelRow, setting: float, limit: float) -> dict[str, Any] | None:
         """The record of a fit and its predictions; None where they took longer than ``limit``."""
-        try:
-            self._connection.send((row.C, row.gamma, setting))
-            # To start, to run, to be valued.
-            for seconds in (START_LIMIT, limit + 1.0, START_LIMIT):
-                if not self._connection.poll(seconds):
-                    self.close()
-                    return None
-                answer = self._connection.recv()
-                if isinstance(answer, dict):
-                    return answer
-            raise AssertionError("a process sends a record after two messages")
-        except (EOFError, BrokenPipeError, ConnectionResetError):
-            self._process.join(1.0)
-            code = self._process.exitcode
-            self.close()
-            return {"setting": setting, "error": f"the process ended (exit code {code})"}
-
-    @property
-    def alive(self) -> bool:
-        return self._process.is_alive()
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.join()
-        self._connection.close()
+        record = self.answer((row.C, row.gamma, setting), limit)
+        return record and {"setting": setting, **record}
 
 
 # --- the measurement ------------------------------------------------------------------------------

@@ -32,7 +32,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from benchmarks.peers import GROUPS, Solver, interpreter, own
-from benchmarks.worker import START_LIMIT, Stock, Stored, Worker, stocked
+from benchmarks.system.processes import START_LIMIT
+from benchmarks.worker import Stock, Stored, Worker, stocked
 from benchmarks.workloads import Row, Workload
 
 TARGETS = (1e-3, 1e-6)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import gc
 import importlib
 import importlib.util
-import multiprocessing
 import statistics
 import tempfile
 import time
@@ -26,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.runner import Options, _environment
-from benchmarks.worker import START_LIMIT, _memory
+from benchmarks.system.processes import START_LIMIT, Process, memory
 from benchmarks.workloads import match
 
 _PASSES = 20
@@ -313,77 +312,79 @@ def tasks() -> list[Task]:
 # --- one process a contender ----------------------------------------------------------------
 
 
-def _serve(connection: Any, task: Task, name: str, warm: bool = True) -> None:
-    X, y = task.load()
-    group, call = CONTENDERS[name]
-    if not warm:
-        # What is timed is the first call, not the import.
-        library = importlib.import_module(group)
-        for public in library.__all__:
-            getattr(library, public)
-    elif group == "separatrix" or task.warm_rows is None:
-        call(X, y)
-    else:
-        few = [np.flatnonzero(y == label)[: task.warm_rows] for label in np.unique(y)]
-        call(X[np.concatenate(few)], y[np.concatenate(few)])
-    connection.send("ready")
-    while connection.recv():
-        gc.collect()
-        resident = _memory("VmRSS")
-        _memory("VmHWM", reset_peak=True)
-        wall, cpu = time.perf_counter(), time.process_time()
-        answer = call(X, y)
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        extra = _memory("VmHWM") - resident
-        connection.send(
-            {
+def serve(connection: Any) -> None:
+    """Answers ``(task, contender, warm)``, the same each time, until it is ended."""
+    X = y = call = None
+    while True:
+        try:
+            task, name, warm = connection.recv()
+        except EOFError:
+            return
+        try:
+            if call is None:
+                X, y = task.load()
+                call = _warmed_up(task, name, X, y) if warm else _imported(name)
+            gc.collect()
+            resident = memory("VmRSS")
+            memory("VmHWM", reset_peak=True)
+            connection.send("started")
+            wall, cpu = time.perf_counter(), time.process_time()
+            answer = call(X, y)
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            connection.send("ended")
+            extra = memory("VmHWM") - resident
+            record = {
                 "wall": wall,
                 "cpu": cpu,
                 "answer": answer() if callable(answer) else answer,
                 "extra_mib": None if np.isnan(extra) else extra,
             }
-        )
+        except Exception as error:
+            record = {"error": f"{type(error).__name__}: {error}"}
+        connection.send(record)
 
 
-class _Contender:
+def _imported(name: str) -> Callable[..., Any]:
+    """A contender whose first call is timed, and not the import."""
+    group, call = CONTENDERS[name]
+    library = importlib.import_module(group)
+    for public in library.__all__:
+        getattr(library, public)
+    return call
+
+
+def _warmed_up(task: Task, name: str, X: Any, y: np.ndarray) -> Callable[..., Any]:
+    group, call = CONTENDERS[name]
+    if group == "separatrix" or task.warm_rows is None:
+        call(X, y)
+    else:
+        few = [np.flatnonzero(y == label)[: task.warm_rows] for label in np.unique(y)]
+        call(X[np.concatenate(few)], y[np.concatenate(few)])
+    return call
+
+
+class _Contender(Process):
+    """The process of one contender at one task, and what it has answered."""
+
     def __init__(self, task: Task, name: str, warm: bool = True) -> None:
-        context = multiprocessing.get_context("spawn")
+        super().__init__("benchmarks.statements:serve")
         self.name = name
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, task, name, warm), daemon=True)
-        self.process.start()
-        theirs.close()
+        self.request = task, name, warm
         self.times: list[float] = []
-        self.answer = ""
+        self.found = ""
         self.extra_mib: float | None = None
         self.over: float | None = None
 
-    def start(self) -> None:
-        self._receive(START_LIMIT)
-
     def run(self, limit: float, clock: str) -> None:
-        self.connection.send(True)
-        record = self._receive(limit)
-        if record is not None:
-            self.times.append(record[clock])
-            self.answer = record["answer"]
-            if record["extra_mib"] is not None:
-                self.extra_mib = max(record["extra_mib"], self.extra_mib or 0.0)
-
-    def _receive(self, limit: float) -> Any:
-        """What the process says; None where it is ended because it takes too long, or has died."""
-        try:
-            if self.connection.poll(limit):
-                return self.connection.recv()
-        except EOFError:
-            self.answer = "failed"
-        self.stop(limit)
-        return None
-
-    def stop(self, over: float | None = None) -> None:
-        self.over = over
-        self.process.kill()
-        self.process.join()
+        record = self.answer(self.request, limit)
+        if record is None or "error" in record:
+            self.over = limit
+            self.found = "" if record is None else record["error"]
+            return
+        self.times.append(record[clock])
+        self.found = record["answer"]
+        if record["extra_mib"] is not None:
+            self.extra_mib = max(record["extra_mib"], self.extra_mib or 0.0)
 
 
 def chosen(patterns: list[str], quick: bool) -> list[Task]:
@@ -403,12 +404,11 @@ def _first_call(task: Task, clock: str) -> list[dict[str, Any]]:
     ):
         contender = _Contender(task, task.contenders[0], warm=False)
         try:
-            contender.start()
             for _ in range(2):
                 if contender.over is None:
                     contender.run(START_LIMIT, clock)
         finally:
-            contender.stop(contender.over)
+            contender.close()
     if len(contender.times) < 2:
         return []
     first, later = contender.times
@@ -432,15 +432,13 @@ def measure(task: Task, options: Options, say: Callable[[str], None]) -> dict[st
             say(f"    {name} is not installed: left out")
     contenders = [_Contender(task, name) for name in there]
     try:
-        for contender in contenders:
-            contender.start()
         for _ in range(options.repeats):
             for contender in contenders:
                 if contender.over is None:
                     contender.run(options.limit, options.clock)
     finally:
         for contender in contenders:
-            contender.stop(contender.over)
+            contender.close()
     results = []
     for c in contenders:
         seconds = statistics.median(c.times) if c.times and c.over is None else None
@@ -450,13 +448,13 @@ def measure(task: Task, options: Options, say: Callable[[str], None]) -> dict[st
                 "group": CONTENDERS[c.name][0],
                 "seconds": seconds,
                 "over": c.over,
-                "answer": c.answer,
+                "answer": c.found,
                 "extra_mib": c.extra_mib,
                 "runs": c.times,
             }
         )
         shown = f"{seconds:9.3f}" if seconds is not None else f"> {c.over:7.0f}"
-        say(f"    {c.name:30s}{shown}  {c.answer}")
+        say(f"    {c.name:30s}{shown}  {c.found}")
     timed = task.compile_times and options.compile_times
     firsts = _first_call(task, options.clock) if timed else []
     return {

@@ -1,29 +1,18 @@
 """One process for each group of solvers and data set: it can be killed, and its memory measured.
 
-A fit inside compiled code can't be interrupted from Python, so a run that exceeds its time limit is
-ended together with its process; the next one is forked with the imports done. The data travel as
-``.npy`` files in a temporary folder, and every worker reads its own private copy; a worker may go
-on to other data.
+The data travel as ``.npy`` files in a temporary folder, and every worker reads its own private
+copy; a worker may go on to other data.
 """
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import importlib
-import os
-import signal
-import socket
-import struct
-import subprocess
 import sys
 import tempfile
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
@@ -31,12 +20,8 @@ import scipy.sparse as sp
 
 from benchmarks.objectives import lower_bound, objective
 from benchmarks.peers import Fitted, Solver
+from benchmarks.system.processes import Process, memory
 from benchmarks.workloads.base import Data, Row, Workload
-
-# Seconds that a worker may take to start, read, convert and warm up (compiling, the first time).
-START_LIMIT = 300.0
-# Seconds beyond its limit after which a run is ended: those of a message between two processes.
-GRACE = 0.1
 
 
 @dataclass(frozen=True)
@@ -103,17 +88,6 @@ def read(folder: Path, form: str):
     return sp.csr_matrix((data, indices, indptr), shape=shape, copy=False), y
 
 
-def _memory(field: str, reset_peak: bool = False) -> float:
-    """MiB resident (``VmRSS``), or the peak since the last reset (``VmHWM``); NaN where unknown."""
-    try:
-        if reset_peak:
-            Path("/proc/self/clear_refs").write_text("5")
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024.0
-    except (OSError, StopIteration):
-        return float("nan")
-
-
 def _value(row: Row, X, y, fitted: Fitted) -> dict:
     point = (row.loss, X, y, fitted.coef, fitted.intercept)
     strength = {"C": row.C, "l1_ratio": row.l1_ratio}
@@ -165,16 +139,15 @@ def serve(connection, warm: bool, clock: str) -> None:
                 fits[key] = solver.prepare(row, X, y), time.perf_counter() - start
             fit, prepare_seconds = fits[key]
             gc.collect()
-            resident = _memory("VmRSS")
-            _memory("VmHWM", reset_peak=True)
+            resident = memory("VmRSS")
+            memory("VmHWM", reset_peak=True)
             connection.send("started")
             start, cpu = time.perf_counter(), time.process_time()
             fitted = fit(setting)
             wall, cpu = time.perf_counter() - start, time.process_time() - cpu
             connection.send("ended")
-            peak = _memory("VmHWM")
+            peak = memory("VmHWM")
             record = {
-                "setting": setting,
                 "seconds": cpu if clock == "cpu" else wall,
                 "wall_seconds": wall,
                 "cpu_seconds": cpu,
@@ -184,44 +157,14 @@ def serve(connection, warm: bool, clock: str) -> None:
                 **_value(row, valued, y, fitted),
             }
         except Exception as error:
-            record = {"setting": setting, "error": f"{type(error).__name__}: {error}"}
+            record = {"error": f"{type(error).__name__}: {error}"}
         connection.send(record)
 
 
-def fork_on_demand(control: socket.socket, warm: bool, clock: str, modules: Sequence[str]) -> None:
-    """Forks a process that serves, whenever a connection to one is sent, until ended.
+class Worker(Process):
+    """The harness's end of one worker.
 
-    What is imported before the fork is not the solver's memory, and costs nothing when a process
-    that was killed is followed by another.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the harness ends its workers itself
-    warnings.simplefilter("ignore")  # a solver that stops early says so; its point is valued anyway
-    for module in modules:
-        importlib.import_module(module)
-    gc.freeze()  # to look through what was imported would take longer than many a fit
-    child, ended = 0, 0
-    while True:
-        order, descriptors, *_ = socket.recv_fds(control, 1, 1)
-        if not order:
-            return
-        if child:  # the one before has ended: it closed its connection, or was killed
-            ended, child = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0
-        if descriptors:
-            child = os.fork()
-            if not child:
-                control.close()
-                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                    serve(Connection(descriptors[0]), warm, clock)
-                os._exit(0)
-            os.close(descriptors[0])
-        control.sendall(struct.pack("i", child or ended))
-
-
-class Worker:
-    """The harness's end of one worker: a process that forks those which fit, one after another.
-
-    ``folder`` and ``form`` say which data the next run is on, ``python`` which interpreter it is,
-    ``modules`` what is imported before the first run.
+    ``folder`` and ``form`` say which data the next run is on.
     """
 
     def __init__(
@@ -232,85 +175,11 @@ class Worker:
         warm: bool = True,
         clock: str = "wall",
         python: str = sys.executable,
-        modules: Sequence[str] = ("sklearn.linear_model", "sklearn.svm"),
     ) -> None:
+        super().__init__("benchmarks.worker:serve", warm, clock, python=python)
         self.folder, self.form = folder, form
-        self._control, theirs = socket.socketpair()
-        with theirs:
-            number = theirs.fileno()
-            words = [python, "-m", "benchmarks.worker", str(number), str(warm), clock, *modules]
-            root = Path(__file__).resolve().parents[1]
-            self._process = subprocess.Popen(words, cwd=root, pass_fds=[number])
-        self._child: tuple[int, Connection] | None = None
-
-    def _connection(self) -> Connection:
-        """The connection to the process that fits; to another one, if that was ended."""
-        if self._child is None:
-            ours, theirs = socket.socketpair()
-            with theirs:
-                socket.send_fds(self._control, [b"f"], [theirs.fileno()])
-            self._child = self._answer(), Connection(ours.detach())
-        return self._child[1]
-
-    def _answer(self) -> int:
-        self._control.settimeout(START_LIMIT)
-        answer = self._control.recv(4)
-        if len(answer) < 4:
-            raise EOFError
-        return struct.unpack("i", answer)[0]
-
-    def _end(self) -> None:
-        """Ends the process that fits."""
-        if self._child is not None:
-            pid, connection = self._child
-            # It is reaped by the process that forked it and not before the next, so the number
-            # is still its own.
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-            connection.close()
-            self._child = None
 
     def run(self, solver: Solver, row: Row, setting: float, limit: float) -> dict | None:
-        """The record of one run; None where it took longer than ``limit`` and was killed.
-
-        What comes before the run (reading, converting, warming up) has a generous limit of its own.
-        """
-        try:
-            connection = self._connection()
-            connection.send((self.folder, self.form, solver, row, setting))
-            for seconds in (START_LIMIT, limit + GRACE, START_LIMIT):
-                if not connection.poll(seconds):
-                    self._end()
-                    return None
-                answer = connection.recv()
-                if isinstance(answer, dict):
-                    return answer
-            raise AssertionError("a worker sends 'started', 'ended' and a record for each run")
-        except (EOFError, BrokenPipeError, ConnectionResetError, TimeoutError):
-            return {"setting": setting, "error": f"the process ended (exit code {self._code()})"}
-
-    def _code(self) -> int | None:
-        """The exit code of the process that fits, which has ended; of what forks it otherwise."""
-        self._end()
-        try:
-            self._control.sendall(b"w")
-            return self._answer()
-        except (EOFError, OSError):
-            self.close()
-            return self._process.returncode
-
-    @property
-    def alive(self) -> bool:
-        return self._process.poll() is None
-
-    def close(self) -> None:
-        self._end()
-        self._process.kill()
-        self._process.wait()
-        self._control.close()
-
-
-if __name__ == "__main__":
-    descriptor, is_warm, timed, *imported = sys.argv[1:]
-    with socket.socket(fileno=int(descriptor)) as orders:
-        fork_on_demand(orders, is_warm == "True", timed, imported)
+        """The record of one run; None where it took longer than ``limit`` and was killed."""
+        record = self.answer((self.folder, self.form, solver, row, setting), limit)
+        return record and {"setting": setting, **record}

@@ -285,7 +285,7 @@ def test_a_run_over_its_limit_is_ended_and_the_rest_goes_on():
 
 def test_what_is_far_behind_is_not_run_again_on_harder_rows():
     sgd = next(s for s in SOLVERS if s.name == "SGD")
-    slow = dataclasses.replace(sgd, settings=(1e9,), forms=("csr", "dense"))
+    slow = dataclasses.replace(sgd, settings=(1.0, 1e9), forms=("csr", "dense"))
     fast = next(s for s in SOLVERS if s.name == "-s 0")
     rows = (Row("tiny", "log", 1.0), Row("tiny", "log", 10.0))
     workload = Workload("tiny", "a small table", lambda: small("log"), rows)

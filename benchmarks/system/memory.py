@@ -31,7 +31,8 @@ def peak(folder: str, row: dict[str, Any], form: str, tol: float) -> dict[str, A
     import numpy as np
 
     from benchmarks.peers import SOLVERS
-    from benchmarks.worker import _memory, read
+    from benchmarks.system.processes import memory
+    from benchmarks.worker import read
     from benchmarks.workloads.base import Row
 
     warnings.simplefilter("ignore")
@@ -41,10 +42,10 @@ def peak(folder: str, row: dict[str, Any], form: str, tol: float) -> dict[str, A
     gc.collect()
     with suppress(AttributeError, OSError):  # where there is glibc
         ctypes.CDLL(None).malloc_trim(0)
-    before = _memory("VmRSS")
-    _memory("VmHWM", reset_peak=True)
+    before = memory("VmRSS")
+    memory("VmHWM", reset_peak=True)
     fit(tol)
-    extra = _memory("VmHWM") - before
+    extra = memory("VmHWM") - before
     parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
     return {
         "extra_mib": extra if np.isfinite(extra) else None,
