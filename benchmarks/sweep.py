@@ -93,6 +93,11 @@ def _question(result: dict) -> str:
     return Row(**{name: result[name] for name in Row.__dataclass_fields__}).question
 
 
+def _known(result: dict, target: float) -> bool:
+    """Whether the optimum is known well enough to say what is that near it."""
+    return result["optimum_relative_gap"] <= target
+
+
 def _sides(result: dict, target: float) -> tuple[report.Side, report.Side]:
     own, peer = (report.fastest(result, groups, target) for groups in ((GROUPS[0],), PEERS))
     return own, peer
@@ -106,6 +111,8 @@ def slower(document: dict) -> list[tuple[float, str, float, report.Side, report.
     found = []
     for cs, target in product(results(document).values(), TARGETS):
         for result in cs:
+            if not _known(result, target):
+                continue
             own, peer = _sides(result, target)
             missed = own.seconds is None and peer.seconds is not None
             ratio = 0.0 if missed else report.ratio(own, peer)
@@ -117,7 +124,8 @@ def slower(document: dict) -> list[tuple[float, str, float, report.Side, report.
 def cliffs(document: dict) -> list[tuple[str, float, float | None, float | None]]:
     """``(cell, suboptimality, seconds at the next smaller C, seconds)`` of this library.
 
-    Where the time grows by more than `STEEPEST` between the two, or the second is missed.
+    Where the time grows by more than `STEEPEST` between the two, or the second is missed: no run
+    came so near within its limit, or none proved that it did.
     """
     found = []
     for cs, target in product(results(document).values(), TARGETS):
@@ -125,12 +133,14 @@ def cliffs(document: dict) -> list[tuple[str, float, float | None, float | None]
             first = before and _sides(before, target)[0].seconds
             second = _sides(after, target)[0].seconds
             steep = first is not None and second is not None and second > STEEPEST * first
-            if steep or second is None:
+            if steep or second is None or not _known(after, target):
                 found.append((after["row"], target, first, second))
     return found
 
 
 def _cell(result: dict, target: float) -> str:
+    if not _known(result, target):
+        return "?"
     own, peer = _sides(result, target)
     ratio = report.ratio(own, peer)
     if ratio is not None:
@@ -166,6 +176,7 @@ def text(document: dict) -> str:
         for cs in questions.values()
         for result in cs
         for target in TARGETS
+        if _known(result, target)
     ]
     mean = report.geometric_mean(r for r in ratios if r is not None)
     machine = document["machine"]
@@ -174,7 +185,8 @@ def text(document: dict) -> str:
         f"and {len(steep) - 1} steep or missed; geometric mean of the ratios that there are "
         f"{'none' if mean is None else f'{mean:.2f}'}. {document['date']}, "
         f"{machine['threads']} threads of {machine['cpu']}.\n"
-        "A ratio in parentheses with > is where no peer got there in that many times our seconds."
+        "A ratio in parentheses with > is where no peer got there in that many times our seconds; "
+        "? where no run within the limit proved how near the optimum is."
     )
     return "\n\n".join(parts) + "\n"
 
