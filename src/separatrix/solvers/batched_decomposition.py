@@ -95,7 +95,8 @@ def _improve_set(
                 g[u:v], c[u:v], low[u:v], high[u:v], lowest[k], highest[k], _VIOLATORS, none,
                 _LARGEST_SET, w[m:],
             )  # fmt: skip
-            w[m : m + n] += u
+            for i in range(m, m + n):
+                w[i] += u
             m += n
         of_first = m if k == 0 else of_first
     w = w[:m]
@@ -107,15 +108,22 @@ def _improve_set(
         matrix, rows, at, block, ready, own_g, new, low[w], high[w], diagonal[at], flat,
         CLOSER * violation, 10 * m, of_first,
     )  # fmt: skip
-    c[w] = new
-    changed = np.flatnonzero(new != before)
-    add_rows(matrix, rows[changed], (new - before)[changed], own, g, 0, q)
+    # Entry by entry: to assign to a slice, or to look for what is not zero, would have Numba
+    # compile the sentences of errors that cannot occur.
+    n_changed = 0
+    moved, steps = np.empty(m, dtype=rows.dtype), np.empty(m)
+    for i in range(m):
+        c[w[i]] = new[i]
+        if new[i] != before[i]:
+            moved[n_changed], steps[n_changed] = rows[i], new[i] - before[i]
+            n_changed += 1
+    add_rows(matrix, moved[:n_changed], steps[:n_changed], own, g, 0, q)
     work = 0
     for k in range(sums):
         work += leaps(
             matrix, slots, places, own, flat, _LEAPING, _LEAPS, g, c, low, high, *groups[k]
         )
-    return (done + len(changed) + 4) * q + work, len(changed) > 0 or work > 0
+    return (done + n_changed + 4) * q + work, n_changed > 0 or work > 0
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
