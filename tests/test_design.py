@@ -166,6 +166,23 @@ def test_gram(storage: str, zeros: float) -> None:
     np.testing.assert_array_less(np.abs(gram - gram.T), 1e-13 * size + 1e-300)
 
 
+@pytest.mark.parametrize("zeros", [0.0, 0.9])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_rough_gram_has_the_digits_of_single_precision(order, zeros) -> None:
+    X, rng = np.tile(base(), (4, 1)), np.random.default_rng(3)
+    weights = rng.random(len(X)) * (rng.random(len(X)) >= zeros)
+    exact = as_design(X).gram(weights)
+    # Rows that are stored in float64 have no other.
+    assert not as_design(X).has_rough_gram
+    np.testing.assert_array_equal(as_design(X).rough_gram(weights), exact)
+    single = as_design(np.asarray(X, dtype=np.float32, order=order))
+    assert single.has_rough_gram
+    rough, size = single.rough_gram(weights), (np.abs(X) * weights[:, None]).T @ np.abs(X)
+    np.testing.assert_array_less(np.abs(rough - exact), 1e-5 * size + 1e-300)
+    np.testing.assert_array_equal(rough, rough.T)
+    assert np.abs(rough - exact).max() > 0.0
+
+
 @each_storage
 def test_squares(storage: str) -> None:
     X = base()

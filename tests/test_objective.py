@@ -157,6 +157,25 @@ def test_hessian_against_differences(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_hessian_of_a_step_is_rough_where_the_penalty_outweighs_it(fit_intercept) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 20)).astype(np.float32)
+    y = np.where(X[:, 0] > 0.3, 1.0, -1.0)
+    for C, rough in ((1e-2, True), (50.0, True), (1e4, False)):
+        problem = MarginObjective(
+            as_design(X), y, LogLoss(), L2(), C=C, fit_intercept=fit_intercept
+        )
+        curvature = problem.curvature(problem.linear(problem.zero()))
+        exact, found = problem.hessian(curvature), problem.step_hessian(curvature)
+        assert np.array_equal(found, exact) != rough
+        # By much less than the least curvature that there is.
+        assert np.linalg.norm(found - exact, 2) < 0.1
+    wide = MarginObjective(as_design(X.astype(np.float64)), y, LogLoss(), L2(), C=1e-2)
+    curvature = wide.curvature(wide.linear(wide.zero()))
+    np.testing.assert_array_equal(wide.step_hessian(curvature), wide.hessian(curvature))
+
+
 @every_objective
 def test_balanced_residuals_sum_to_zero_and_stay_feasible(name: str) -> None:
     objective = ALL[name]

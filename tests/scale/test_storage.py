@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import os
 import pickle
@@ -40,6 +41,23 @@ def same(a: Rows, b: Rows) -> None:
     np.testing.assert_array_equal(*dense)
     assert a.matrix.dtype == b.matrix.dtype
     assert type(a.matrix) is type(b.matrix)
+
+
+def test_arrays_are_read_as_they_were_without_parsing_python(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    arrays = {
+        "raw": rng.standard_normal((3, 50)).astype(np.float32),
+        "target": rng.integers(0, 3, 50).astype(np.int32),
+        "none": np.zeros((0, 4)),
+    }
+    storage.write_arrays(tmp_path / "0.raw", arrays)
+    # Two threads that parse at once can make it fail (CPython before 3.11.8).
+    monkeypatch.setattr(ast, "parse", lambda *given, **options: pytest.fail("Python is parsed"))
+    found = storage.read_arrays(tmp_path / "0.raw")
+    assert list(found) == list(arrays)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)
+        assert found[name].dtype == array.dtype and found[name].flags.writeable
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -26,7 +26,7 @@ _TILES = 6
 # Columns up to which Python's lock costs less than going without it.
 _FEW = 32
 
-_MODULES = {"dsyrk": "cython_blas", "dpotrf": "cython_lapack"}
+_MODULES = {"dsyrk": "cython_blas", "ssyrk": "cython_blas", "dpotrf": "cython_lapack"}
 
 
 @functools.cache
@@ -55,25 +55,30 @@ def add_gram(block: np.ndarray, out: np.ndarray) -> None:
 
     Parameters
     ----------
-    block : ndarray of float64, shape (k, p)
+    block : ndarray of float64 or float32, shape (k, p)
         Part of a C-contiguous array, or of the transpose of one.
     out : ndarray of float64, shape (p, p)
-        Part of a C-contiguous array.
+        Part of a C-contiguous array.  To it float32 is added up in its own precision first.
     """
     k, p = block.shape
     if not k or not p:
         return
-    syrk = _routine("dsyrk")
+    single = block.dtype == np.float32
+    syrk = _routine("ssyrk" if single else "dsyrk")
     if syrk is None:
         out += block.T @ block
         return
     # Rows in C are columns in Fortran, where the upper triangle is the lower one.
-    one = ctypes.byref(ctypes.c_double(1.0))
-    sums = _data(out), _number(max(p, out.strides[0] // 8))
-    turned = k > 1 and block.strides[0] == 8 and block.strides[1] >= 8 * k
-    apart = max(k, block.strides[1] // 8) if turned else max(p, block.strides[0] // 8)
+    sums = np.zeros((p, p), dtype=block.dtype) if single else out
+    size = block.itemsize
+    one = ctypes.byref((ctypes.c_float if single else ctypes.c_double)(1.0))
+    given_out = _data(sums), _number(max(p, sums.strides[0] // size))
+    turned = k > 1 and block.strides[0] == size and block.strides[1] >= size * k
+    apart = max(k, block.strides[1] // size) if turned else max(p, block.strides[0] // size)
     given = _data(block), _number(apart)
-    syrk(b"L", b"T" if turned else b"N", _number(p), _number(k), one, *given, one, *sums)
+    syrk(b"L", b"T" if turned else b"N", _number(p), _number(k), one, *given, one, *given_out)
+    if single:
+        out += sums
 
 
 def add_gram_by_columns(block: np.ndarray, out: np.ndarray) -> None:

@@ -294,8 +294,11 @@ class LinearProblem(ABC):
         """The design's Gram matrix, bordered by that of the constant for an intercept."""
         return self._bordered_gram(self.design, weights)
 
+    # Whether Gram matrices are for the direction of a step alone.
+    _rough = False
+
     def _bordered_gram(self, design: Design, weights: np.ndarray) -> np.ndarray:
-        inner = design.gram(weights)
+        inner = (design.rough_gram if self._rough else design.gram)(weights)
         if not self.fit_intercept:
             return inner
         d = design.n_features
@@ -711,6 +714,10 @@ class Objective(LinearProblem):
     @abstractmethod
     def hessian(self, curvature: np.ndarray) -> np.ndarray:
         """The dense Hessian, of ``theta.size`` rows."""
+
+    def step_hessian(self, curvature: np.ndarray) -> np.ndarray:
+        """The Hessian as exactly as the direction of a step needs it."""
+        return self.hessian(curvature)
 
     @abstractmethod
     def hessian_diagonal(self, curvature: np.ndarray) -> np.ndarray:

@@ -261,6 +261,10 @@ class BlockedObjective(LinearProblem):
         out[np.diag_indices_from(out)] += curved.ravel()
         return out
 
+    def step_hessian(self, curvature: At) -> np.ndarray:
+        """The Hessian: passes read rows as exactly as they are stored."""
+        return self.hessian(curvature)
+
     def _looked_at(self, theta: np.ndarray, name: str) -> np.ndarray | None:
         """What the pass at a point has found out beside the account; None where it has not."""
         key = np.ascontiguousarray(theta).tobytes()

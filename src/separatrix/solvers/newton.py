@@ -234,7 +234,7 @@ class Newton(Descent):
         curvature = problem.curvature(state.scores)
         check_interrupt()
         if self.is_dense(problem):
-            hessian = problem.hessian(curvature)
+            hessian = problem.step_hessian(curvature)
             check_interrupt()
             step = solve_positive(hessian, -state.gradient.ravel()).reshape(problem.shape)
             return step, state

@@ -221,7 +221,7 @@ def _hessian_of(
     if state.curvature is not None and state.hessian is not None and state.diagonal is not None:
         return state.curvature, state.hessian, state.diagonal
     curvature = part.curvature(state.scores)
-    hessian = part.hessian(curvature)
+    hessian = part.step_hessian(curvature)
     return curvature, hessian, np.diagonal(hessian).copy()
 
 
@@ -335,6 +335,9 @@ class Tuning:
     dense : float
         Steps have no Hessian from so many weights on: of the columns that they move, and with
         several classes of all that may be needed.
+    whole : float
+        Steps are on all columns where more than this part of them may be needed: to copy the others
+        would cost more than the Hessian of the rest.
     sharper : float
         A step without a Hessian descends until all slopes together are off by a goal, which is
         multiplied by this once a single pass is enough.
@@ -382,6 +385,7 @@ class Tuning:
     blocks: float = 40.0
     few: int = 500
     dense: float = DENSE_HESSIAN
+    whole: float = 0.85
     sharper: float = 0.25
     settled: tuple[tuple[float, float], tuple[float, float]] = ((1e-4, 1e-3), (1e-3, 5e-2))
     proved: float = 0.5
@@ -553,7 +557,7 @@ class ProximalNewton(GapDescent):
         if len(near) > free and (len(near) <= self.tuning.few or self._is_cheap(problem, near)):
             near = near[np.argpartition(-excess[near], free)[:free]]
         used[near] = True
-        return np.arange(d) if 2 * used.sum() > d else np.flatnonzero(used)
+        return np.arange(d) if used.sum() > self.tuning.whole * d else np.flatnonzero(used)
 
     def step(
         self, problem: Objective, state: ProximalNewtonState, check_interrupt: Callable[[], None]

@@ -211,7 +211,7 @@ class ProximalQuasiNewton(GapDescent):
         whole = len(index) == problem.design.n_features
         part = problem if state.exact else self._sample(problem, state.rng)
         if part is problem and whole:
-            hessian = problem.hessian(problem.curvature(state.scores))
+            hessian = problem.step_hessian(problem.curvature(state.scores))
             return replace(state, index=index, hessian=hessian, pairs=(), slow=0, exact=True)
         if not whole and state.diagonal is None:
             diagonal = problem.hessian_diagonal(problem.curvature(state.scores))
@@ -222,7 +222,7 @@ class ProximalQuasiNewton(GapDescent):
             return replace(state, index=index, hessian=np.diag(diagonal.ravel()), slow=0)
         scores = part.linear(state.theta)
         some = part if whole else part.restricted(index)
-        hessian = some.hessian(some.curvature(scores))
+        hessian = some.step_hessian(some.curvature(scores))
         if not whole:
             assert state.diagonal is not None
             _scale_to(hessian, state.diagonal[self._rows(problem, index)].ravel())

@@ -440,7 +440,7 @@ class QuasiNewton(Descent):
         factor: Factor | _Iterated
         hessian = None
         if int(np.prod(part.shape)) <= DENSE_HESSIAN:
-            hessian = part.hessian(curvature)
+            hessian = part.step_hessian(curvature)
             factor = factorise(hessian)
             # In passes a fit has no curvatures at hand to keep it by.
             if problem.in_passes or len(hessian) > self.tuning.most_kept:
