@@ -6,6 +6,7 @@ import dataclasses
 import importlib.util
 import json
 import math
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -922,7 +923,7 @@ def test_the_sweep_measures_its_cells_and_goes_on_where_it_ended(tmp_path, monke
     assert "2 cells" in printed
 
 
-def made_up_cell(C: float, own: float | None, peer: float | None) -> dict:
+def made_up_cell(C: float, own: float | None, peer: float | None, gap: float = 0.0) -> dict:
     row = Row("tiny", "log", C)
     sides = {"separatrix": own, "skglm": peer}
     solvers = [
@@ -935,7 +936,8 @@ def made_up_cell(C: float, own: float | None, peer: float | None) -> dict:
         }
         for group, seconds in sides.items()
     ]
-    return {"row": row.name, **dataclasses.asdict(row), "solvers": solvers}
+    known = {"row": row.name, "optimum_relative_gap": gap, "solvers": solvers}
+    return {**known, **dataclasses.asdict(row)}
 
 
 def test_the_sweep_tells_what_is_slower_missed_and_steep():
@@ -944,14 +946,24 @@ def test_the_sweep_tells_what_is_slower_missed_and_steep():
         made_up_cell(10.0, 1.5, 1.0),  # slower, and more than ten times its neighbour
         made_up_cell(100.0, None, 2.0),  # missed, where a peer got there
         made_up_cell(1000.0, 3.0, None),
+        made_up_cell(10_000.0, 3.0, 1.0, gap=1e-4),  # slower to 1e-3; to 1e-6 nobody knows
     ]
     document = {"workloads": [{"results": results}], "date": "", "machine": report.machine(1)}
     behind = [(round(r, 2), cell) for r, cell, target, _, _ in sweep.slower(document)]
-    assert behind == [(0.0, "tiny log C=100")] * 2 + [(0.67, "tiny log C=10")] * 2
+    assert behind == [
+        *[(0.0, "tiny log C=100")] * 2,
+        (0.33, "tiny log C=10000"),
+        *[(0.67, "tiny log C=10")] * 2,
+    ]
     steep = {(cell, first, second) for cell, _, first, second in sweep.cliffs(document)}
-    assert steep == {("tiny log C=10", 0.1, 1.5), ("tiny log C=100", 1.5, None)}
+    assert steep == {
+        ("tiny log C=10", 0.1, 1.5),
+        ("tiny log C=100", 1.5, None),
+        ("tiny log C=10000", 3.0, 3.0),
+    }
     printed = sweep.text(document)
     assert "MISSED" in printed
+    assert len(re.findall(r" \?$", printed, re.MULTILINE)) == 1
     assert "3 (>3)" in printed
 
 
