@@ -238,9 +238,16 @@ FAULTS = (
     Fault(
         "missing numbers are read as one standard deviation below the mean",
         "tables/number_encoding.py",
+        "z[self.gone[rows]] = 0.0",
+        "z[self.gone[rows]] = -1.0",
+        "tables/test_missing.py tables/test_encoder.py",
+    ),
+    Fault(
+        "the same beside numbers that come near the largest float",
+        "tables/number_encoding.py",
         "z[gone] = 0.0",
         "z[gone] = -1.0",
-        "tables/test_missing.py tables/test_encoder.py",
+        "tables/test_encoder.py::test_the_largest_floats_do_not_overflow",
     ),
     Fault(
         "zeros are named however many rows have them",

@@ -94,6 +94,9 @@ def test_the_largest_floats_do_not_overflow():
     big = sys.float_info.max
     got = Encoder().fit_transform(Table.from_columns({"a": [big, -big, big, -big]}))
     assert got[:, 0].tolist() == [1.0, -1.0, 1.0, -1.0]
+    # What is missing is the mean where the distance to it is out of range, too.
+    got = Encoder().fit_transform(Table.from_columns({"a": [big, None, -big, big, None, big]}))
+    assert got[:, 0] == pytest.approx(np.array([1.0, 0.0, -3.0, 1.0, 0.0, 1.0]) / np.sqrt(3.0))
 
 
 def test_missing_numbers_take_the_mean_and_are_marked():
