@@ -58,7 +58,7 @@ def add_gram(block: np.ndarray, out: np.ndarray) -> None:
     block : ndarray of float64 or float32, shape (k, p)
         Part of a C-contiguous array, or of the transpose of one.
     out : ndarray of float64, shape (p, p)
-        Part of a C-contiguous array.  To it float32 is added up in its own precision first.
+        Part of a C-contiguous array.  Blocks of float32 are added up in float32 before.
     """
     k, p = block.shape
     if not k or not p:
@@ -72,11 +72,11 @@ def add_gram(block: np.ndarray, out: np.ndarray) -> None:
     sums = np.zeros((p, p), dtype=block.dtype) if single else out
     size = block.itemsize
     one = ctypes.byref((ctypes.c_float if single else ctypes.c_double)(1.0))
-    given_out = _data(sums), _number(max(p, sums.strides[0] // size))
+    added = _data(sums), _number(max(p, sums.strides[0] // size))
     turned = k > 1 and block.strides[0] == size and block.strides[1] >= size * k
     apart = max(k, block.strides[1] // size) if turned else max(p, block.strides[0] // size)
     given = _data(block), _number(apart)
-    syrk(b"L", b"T" if turned else b"N", _number(p), _number(k), one, *given, one, *given_out)
+    syrk(b"L", b"T" if turned else b"N", _number(p), _number(k), one, *given, one, *added)
     if single:
         out += sums
 

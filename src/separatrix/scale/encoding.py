@@ -45,6 +45,8 @@ from separatrix.tables.row_names import is_called_identifier, may_count_rows
 from separatrix.tables.statistics import Numbers
 from separatrix.tables.table import masked, quote
 
+# The form in which rows are put aside: what another version left is read again.
+_STAGED_FORM = 2
 # Rows that are standardised at a time: what they are made of stays in the cache.
 _TILE = 512
 # DuckDB's types that NumPy takes as they are.
@@ -432,7 +434,7 @@ class EncodingPlan:
 
         None where a value is missing, or is no number.
         """
-        mark = sha256_of(repr((row_range, self.sources, stage.columns)))
+        mark = sha256_of(repr((_STAGED_FORM, row_range, self.sources, stage.columns)))
         known = stage.numbers(row_range, mark)
         if known is not None:
             return known
