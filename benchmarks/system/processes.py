@@ -22,7 +22,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+from benchmarks.system.child import ROOT
+
 # Seconds that a process may take to start, read, convert and warm up (compiling, the first time).
 START_LIMIT = 300.0
 # Seconds beyond its limit after which a run is ended: those of a message between two processes.
