@@ -388,18 +388,33 @@ def csr_rmatmat(data, indices, indptr, a, out, start, stop):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_half_gram(data, indices, indptr, weights, out, start, stop):
-    # What, added to its transpose, is the Gram matrix.  Indices may be unsorted, so that a pair
-    # is put into its triangle; one that is repeated is a pair on the diagonal, which the
-    # transpose counts twice, as it should be.
+    # What, added to its transpose, is the Gram matrix, whichever triangle a pair is put into; an
+    # index that is repeated is a pair on the diagonal, which the transpose counts twice, as it
+    # should be.  Two entries at a time share what is read of those before them.
+    one, two = np.uint64(1), np.uint64(2)
     for i in range(start, stop):
-        if weights[i] != 0.0:
-            for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-                scaled = weights[i] * data[p]
-                j = np.uint64(indices[p])
-                out[j, j] += 0.5 * scaled * data[p]
-                for q in range(np.uint64(indptr[i]), p):
-                    k = np.uint64(indices[q])
-                    out[max(j, k), min(j, k)] += scaled * data[q]
+        weight, first, end = weights[i], np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        if weight == 0.0:
+            continue
+        p = first
+        while p + one < end:
+            j, k = np.uint64(indices[p]), np.uint64(indices[p + one])
+            scaled, other = weight * data[p], weight * data[p + one]
+            row, next_row = out[j], out[k]
+            for q in range(first, p):
+                m = np.uint64(indices[q])
+                row[m] += scaled * data[q]
+                next_row[m] += other * data[q]
+            row[j] += 0.5 * scaled * data[p]
+            next_row[j] += other * data[p]
+            next_row[k] += 0.5 * other * data[p + one]
+            p += two
+        if p < end:
+            j = np.uint64(indices[p])
+            scaled, row = weight * data[p], out[j]
+            for q in range(first, p):
+                row[np.uint64(indices[q])] += scaled * data[q]
+            row[j] += 0.5 * scaled * data[p]
 
 
 @njit(nogil=True, cache=True)
