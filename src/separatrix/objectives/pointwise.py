@@ -317,6 +317,9 @@ class PointwiseObjective(Objective):
         return self.dual_terms(scores, residual)[0]
 
     def conjugate_value(self, residual: np.ndarray) -> float:
+        if not self.loss.by_target and scalars_of(self.loss) is not None:
+            # The scores matter to the gap alone.
+            return self.dual_terms(residual, residual)[1]
         if self._without_weight(residual):
             return math.inf
 

@@ -206,14 +206,6 @@ def _used(problem: Objective, theta: np.ndarray) -> int:
     return int(np.count_nonzero(w if w.ndim == 1 else np.any(w, axis=1)))
 
 
-def _pulls(
-    problem: Objective, state: ProximalNewtonState, index: np.ndarray, residual: np.ndarray
-) -> np.ndarray:
-    """What the slopes of the rows pull at some of the columns, and at the intercept."""
-    assert state.adjoint is not None
-    return problem.join(state.adjoint[index], residual.sum(axis=0))
-
-
 def _hessian_of(
     part: Objective, state: ProximalNewtonState
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -238,6 +230,8 @@ class ProximalNewtonState:
         The best dual point so far, of the value ``dual`` once it is made feasible, and ``X' r``.
     adjoint : ndarray or None
         ``X' r`` at the last dual point, None where the last step had none.
+    pulls : ndarray or None
+        The gradient of the loss at the point, where one pass gave it with the objective.
     index : ndarray
         Columns of the working set.
     part : Objective or None
@@ -276,6 +270,7 @@ class ProximalNewtonState:
     goal: float = np.inf
     fall: float = np.inf
     patience: float = 1.0
+    pulls: np.ndarray | None = None
     status: str | None = None
 
     @property
@@ -319,7 +314,10 @@ class Tuning:
         Up to so many weights the rest costs nothing, and `forced` is not asked.
     promising : float
         A step has a dual point where the model misses the objective by no more than this part of
-        it: otherwise the gap would be more than that.
+        the tolerance: the gap is several times what it misses.
+    close, far : float
+        A step that misses the objective by no more than the one part of it has a dual point for
+        however small a tolerance, and one that misses it by more than the other has none.
     ridge : float
         The ridge, as a part of the Hessian's diagonal and of the relative gap.
     cheap : float
@@ -378,7 +376,9 @@ class Tuning:
     exact: float = 1e-3
     forced: float = 0.1
     little: int = 20
-    promising: float = 1e-3
+    promising: float = 0.2
+    close: float = 1e-3
+    far: float = 0.04
     ridge: float = 1e-6
     cheap: float = 40.0
     dense_speed: float = 25.0
@@ -514,9 +514,13 @@ class ProximalNewton(GapDescent):
         weights = classes * len(index)
         if weights >= self.tuning.dense:
             return False
+        cheap = self.tuning.cheap * design.n_samples
+        if design.n_stored <= cheap and weights**2 <= 3.0 * self.tuning.blocks * self.tuning.cheap:
+            # Whichever columns they are; to count their entries costs a pass.
+            return True
         stored, cells = int(design.column_counts[index].sum()), design.n_samples * len(index)
         speed = self.tuning.dense_speed if stored == cells else 1.0
-        formed = classes > 1 or stored <= self.tuning.cheap * speed * design.n_samples
+        formed = classes > 1 or stored <= cheap * speed
         factorised = weights**3 <= 3.0 * self.tuning.blocks * self.tuning.cheap * classes * stored
         return formed and factorised
 
@@ -564,11 +568,13 @@ class ProximalNewton(GapDescent):
     ) -> ProximalNewtonState:
         if state.by_columns:
             return self._by_columns(problem, state, check_interrupt)
-        d, residual = problem.design.n_features, problem.residual(state.scores)
+        d, pulls = problem.design.n_features, state.pulls
         # The products of a dual point are those of columns that the model knew.
-        fresh = state.adjoint is None or 2 * _used(problem, state.theta) > d
-        if fresh:
-            state = replace(state, adjoint=problem.design.t_dot(residual))
+        crowded = 2 * _used(problem, state.theta) > d
+        if pulls is None and (state.adjoint is None or crowded):
+            pulls = problem.adjoint(problem.residual(state.scores))
+        if pulls is not None:
+            state = replace(state, adjoint=problem.weights_of(pulls))
         index, part = self._working_set(problem, state), state.part
         if index is None or not self._is_cheap(problem, index):
             return self._by_columns(problem, state, check_interrupt)
@@ -577,7 +583,7 @@ class ProximalNewton(GapDescent):
         check_interrupt()
         rows = np.append(index, d) if problem.fit_intercept else index
         old = state.theta[rows]
-        pulls = _pulls(problem, state, index, residual) if fresh else part.adjoint(residual)
+        pulls = part.adjoint(part.residual(state.scores)) if pulls is None else pulls[rows]
         slope = part.penalty_gradient(old) + pulls
         curvature, hessian, diagonal = _hessian_of(part, state)
         check_interrupt()
@@ -596,23 +602,33 @@ class ProximalNewton(GapDescent):
         kink = inner(kinks.l1, np.abs(theta) - np.abs(old))
         expected = inner(slope, direction) + kink
         foreseen = 0.5 * inner(slope + ahead, direction) + kink
-        scores = part.linear(theta)
-        along = scores - state.scores
-        slopes = residual + part.curvature_apply(curvature, along)
-        value, t = part.value(theta, scores), 1.0
+
+        def look(theta: np.ndarray) -> tuple[np.ndarray, float, np.ndarray, np.ndarray | None]:
+            whole = state.theta.copy()
+            whole[rows] = theta
+            if not crowded:
+                scores = part.linear(theta)
+                return scores, part.value(theta, scores), whole, None
+            # The next step begins with the products of all columns.
+            found = problem.evaluate(whole)
+            return found.scores, problem.penalty_value(whole) + found.loss, whole, found.adjoint
+
+        scores, value, whole, pulls = look(theta)
+        along, t = scores - state.scores, 1.0
         if not value <= state.value + 1e-2 * expected:
             t = _least(part, old, direction, state.scores, along, kinks.l1)
             theta = kinks.within(old + t * direction)
-            scores = part.linear(theta)
-            value = part.value(theta, scores)
-            if not value <= state.value:
-                return replace(self._with_dual(problem, state, slopes), status="precision_limit")
+            scores, value, whole, pulls = look(theta)
         missed = abs(value - state.value - foreseen)
         # A dual point is worth its price where the model foresaw the objective.
-        worth = missed <= max(self.tuning.promising, self.tol) * abs(value)
-        new = self._with_dual(problem, state, slopes) if worth else replace(state, adjoint=None)
-        whole = state.theta.copy()
-        whole[rows] = theta
+        least, most = self.tuning.close, self.tuning.far
+        promising = min(max(self.tuning.promising * self.tol, least), most)
+        new = replace(state, adjoint=None)
+        if missed <= promising * abs(value) or not value <= state.value:
+            slopes = part.residual(state.scores) + part.curvature_apply(curvature, along)
+            new = self._with_dual(problem, state, slopes)
+        if not value <= state.value:
+            return replace(new, status="precision_limit")
         # Steps that had to be cut short say that the model is flatter than the objective.
         damping = state.damping * (8.0 if t < 0.25 else 1.0 if t < 1.0 else 0.125)
         return replace(
@@ -626,6 +642,7 @@ class ProximalNewton(GapDescent):
             hessian=hessian if missed <= self.tuning.stale * abs(foreseen) else None,
             diagonal=diagonal,
             damping=max(damping, 1.0),
+            pulls=pulls,
             status="precision_limit" if state.gained_nothing(value, new.dual) else None,
         )
 
