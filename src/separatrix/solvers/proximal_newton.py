@@ -315,9 +315,11 @@ class Tuning:
     promising : float
         A step has a dual point where the model misses the objective by no more than this part of
         the tolerance: the gap is several times what it misses.
-    close, far : float
-        A step that misses the objective by no more than the one part of it has a dual point for
-        however small a tolerance, and one that misses it by more than the other has none.
+    close : float
+        A step that misses the objective by no more than this part of it has a dual point for
+        however small a tolerance.
+    far : float
+        A step that misses it by more than this part of it has none.
     ridge : float
         The ridge, as a part of the Hessian's diagonal and of the relative gap.
     cheap : float
