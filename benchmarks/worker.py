@@ -24,6 +24,10 @@ from benchmarks.system.processes import Process, memory
 from benchmarks.workloads.base import Data, Row, Workload
 
 
+# Seconds by which every loop of a fit is compiled, however long the fit itself takes.
+_WARM = 60.0
+
+
 @dataclass(frozen=True)
 class Stored:
     """Where a data set is, and what it is like."""
@@ -107,10 +111,11 @@ def _warm_up(solver: Solver, row: Row, X, y) -> None:
     """
     # This library's loosest setting may do without loops that the next ones need.
     setting = solver.settings[len(solver.settings) // 3]
-    if solver.group != "separatrix":
-        few = np.sort(np.concatenate([np.flatnonzero(y == label)[:100] for label in np.unique(y)]))
-        X, y, setting = X[few], y[few], solver.settings[0]
-    solver.prepare(row, X, y)(setting)
+    if solver.group == "separatrix":
+        solver.prepare(row, X, y, time_limit=_WARM)(setting)
+        return
+    few = np.sort(np.concatenate([np.flatnonzero(y == label)[:100] for label in np.unique(y)]))
+    solver.prepare(row, X[few], y[few])(solver.settings[0])
 
 
 def serve(connection, warm: bool, clock: str) -> None:
