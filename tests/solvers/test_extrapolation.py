@@ -155,3 +155,16 @@ def test_same_seed_same_bits() -> None:
     )
     assert one.alpha.tobytes() == two.alpha.tobytes()
     assert one.w.tobytes() == two.w.tobytes()
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("seed", [0, 1, 5])
+def test_what_rounding_leaves_is_not_extrapolated(seed: int, fit_intercept: bool) -> None:
+    # Most of the multipliers stay within their range. Near the optimum what a pass gains is less
+    # than the rounding of the weights; to go on along that, descent went round in circles.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(400, 400))
+    y = np.where(X[:, 0] + rng.normal(size=400) > 0, 1.0, -1.0)
+    problem = MarginObjective(as_design(X), y, Hinge(), fit_intercept=fit_intercept)
+    found = minimise(problem, DualDescent(), tol=1e-6, max_iter=150, seed=0)
+    assert found.certificate.ok, str(found.certificate)

@@ -52,7 +52,7 @@ def test_the_second_takes_over_where_passes_are_slow(loss, fit_intercept) -> Non
 @pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), LogLoss()], ids=lambda loss: loss.name)
 def test_passes_that_settle_soon_are_left_alone(loss) -> None:
     quick = problem(loss, C=0.01, fit_intercept=False)
-    relayed = minimise(quick, Switching(second_for(loss), 50.0), tol=1e-6, max_iter=1000, seed=0)
+    relayed = minimise(quick, Switching(second_for(loss), 200.0), tol=1e-6, max_iter=1000, seed=0)
     alone = minimise(quick, DualDescent(), tol=1e-6, max_iter=1000, seed=0)
     assert not relayed.state.handed_over
     assert np.array_equal(relayed.theta, alone.theta)

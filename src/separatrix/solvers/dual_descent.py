@@ -84,8 +84,9 @@ def _sweep(
     floor,
     ceiling,
     most,
-    k,
     n_active,
+    k,
+    kept,
     largest,
     smallest,
     gap,
@@ -93,9 +94,10 @@ def _sweep(
     """One pass over some active multipliers, in their order, or up to ``most`` visits of it.
 
     ``floor`` and ``ceiling`` are the extreme slopes of the last pass: a multiplier at an edge
-    whose slope holds it there more firmly is set aside, at the end of ``active``; none is
-    unless ``edged``.  Takes and returns the place of the next visit, the number still active, the
-    extreme projected slopes, and the shares of the duality gap added up as they were met.
+    whose slope holds it there more firmly is set aside; none is unless ``edged``.  The others come
+    first in ``active`` afterwards.  Takes and returns the place of the next visit, the number of
+    those kept so far, the extreme projected slopes, and the shares of the duality gap added up as
+    they were met.
     """
     while k < n_active and most > 0:
         most -= 1
@@ -110,21 +112,17 @@ def _sweep(
             slope = dual_slope(a, z, u)
             if a <= low * u:
                 if slope > ceiling:
-                    n_active -= 1
-                    active[k] = active[n_active]
-                    active[n_active] = i
+                    k += 1
                     continue
                 slope = min(slope, 0.0)
             elif a >= high * u:
                 if slope < floor:
-                    n_active -= 1
-                    active[k] = active[n_active]
-                    active[n_active] = i
+                    k += 1
                     continue
                 slope = max(slope, 0.0)
             largest = max(largest, slope)
             smallest = min(smallest, slope)
-        if k & 3 == 0:
+        if kept & 3 == 0:
             # A quarter of the rows, in random order, is sample enough for an estimate.
             gap += 4.0 * gap_at(a, z, u)
         if slope != 0.0:
@@ -134,8 +132,12 @@ def _sweep(
                 change = new - a
                 row_add(rows, i, change * y[i], w)
                 b[0] += rho * change * y[i]
+        # Every row stays in its place in the order: rows side by side in memory follow one another.
+        active[k] = active[kept]
+        active[kept] = i
+        kept += 1
         k += 1
-    return k, n_active, largest, smallest, gap
+    return k, kept, largest, smallest, gap
 
 
 @dataclass
@@ -278,7 +280,7 @@ class DualDescent(Solver):
         seed = int(state.rng.integers(1, 2**62))
         kept = _sorted(state.active[: state.n_active], len(state.alpha))
         _shuffle(kept, np.arange(-(-len(kept) // size)), state.active, size, np.uint64(seed))
-        before = state.estimate
+        before, whole = state.estimate, state.n_active == len(state.active)
         largest, smallest, state.estimate = self._pass(problem, state)
         state.passes += 1
         if problem.balances:
@@ -294,17 +296,15 @@ class DualDescent(Solver):
             state.average += state.w
             state.averaged += 1.0
         spread = max(largest - smallest, 0.0)
-        if state.floor == -np.inf and state.ceiling == np.inf:
+        if whole:
             # A pass over all: how far there is to go.  Polishing the active set to much less
             # than this would be work on the wrong set.
             state.precision = self.tuning.closer * spread
         if spread <= state.precision:
             # Settled on the active set: bring the others back and look more closely.
             state.n_active = len(state.active)
-            state.floor, state.ceiling = -np.inf, np.inf
-        else:
-            state.floor = smallest if smallest < 0.0 else -np.inf
-            state.ceiling = largest if largest > 0.0 else np.inf
+        state.floor = smallest if smallest < 0.0 else -np.inf
+        state.ceiling = largest if largest > 0.0 else np.inf
         return state
 
     def _stiffness(
@@ -374,7 +374,7 @@ class DualDescent(Solver):
         # Between two looks at a limit; multipliers are good wherever a pass ends.
         width = max(design.n_stored // max(design.n_samples, 1), 1)
         stretch, beat = max(self.tuning.stretch // width, 1), pulse.current()
-        met: Any = (0, state.n_active, -np.inf, np.inf, 0.0)
+        met: Any = (0, 0, -np.inf, np.inf, 0.0)
         while True:
             met = kernel(
                 design.rows,
@@ -392,9 +392,10 @@ class DualDescent(Solver):
                 state.floor,
                 state.ceiling,
                 stretch,
+                state.n_active,
                 *met,
             )
-            if met[0] >= met[1]:
+            if met[0] >= state.n_active:
                 break
             beat()
         state.n_active = met[1]

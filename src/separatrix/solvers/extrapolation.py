@@ -17,6 +17,7 @@ Toraldo, 1991); each such row is read once.  The dual never falls.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -42,6 +43,9 @@ _REST = 2
 # The largest multiple of a displacement, and the smallest squared size, relative to the weights'.
 _FARTHEST = 1e3
 _REAL = 1e-16
+# What the dual gains by going on along the last pass is told from rounding where it is more than
+# this part of the squared size of the weights, times the root of the number of rows.
+_SEEN = 1e-16
 # A multiplier stays this share of its range away from an edge where its slope is infinite.
 _INSIDE = 0.1
 
@@ -329,6 +333,8 @@ class Extrapolation:
         # The rounding of the weights must not pass for a displacement: the multipliers know
         # nothing of it, and a multiple of it would part the ones from the others.
         real = (p[[0, 3, 5]] > _REAL * p[9]) & (sums[12] == 0.0)
+        # What rounding leaves in the weights walks at random from row to row of a pass.
+        real &= abs(gains[0]) > _SEEN * math.sqrt(m) * p[9]
         shares = _shares(gram, gains, real)
         self._over_columns(_combine, w, self._mark, first, second, shares, self._combined)
 
