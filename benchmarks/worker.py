@@ -23,7 +23,6 @@ from benchmarks.peers import Fitted, Solver
 from benchmarks.system.processes import Process, memory
 from benchmarks.workloads.base import Data, Row, Workload
 
-
 # Seconds by which every loop of a fit is compiled, however long the fit itself takes.
 _WARM = 60.0
 
