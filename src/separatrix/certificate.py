@@ -1,6 +1,6 @@
 """The certificate that every fit carries.
 
-Of an iterative fit it is the objective, a lower bound and the gap between them; of a closed form
+For an iterative fit it is the objective, a lower bound and the gap between them; for a closed form
 it is how well its linear equations hold, and how ill-conditioned they are.
 """
 
@@ -20,7 +20,7 @@ NO_OPTIMUM = ("separable", "quasi_separable", "unattained")
 
 _STOPS = [code.removeprefix("cause.") for code in TEMPLATES if code.startswith("cause.")]
 
-#: What each way of stopping means, and what to do about it.  ``{tol}`` is filled in.
+#: The meaning of each way of stopping, and the advice on it.  ``{tol}`` is filled in.
 REMEDIES: dict[str, str] = {
     "optimal": "",
     **{
@@ -34,13 +34,13 @@ REMEDIES: dict[str, str] = {
 
 
 class _Advised:
-    """What a certificate's status means, and what to do about it."""
+    """The meaning of a certificate's status, and the advice on it."""
 
     status: str
     tol: float
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By position, and without what is left at its default: a pickle repeats no names.
+        # By position, and without values left at their default: a pickle repeats no names.
         known = fields(self)  # type: ignore[arg-type]
         values = [getattr(self, one.name) for one in known]
         while values and values[-1] == known[len(values) - 1].default:
@@ -49,26 +49,26 @@ class _Advised:
 
     @property
     def cause(self) -> str:
-        """What the status means; empty where all is well."""
+        """The meaning of the status; empty where all is well."""
         return "" if self.status == "optimal" else Message(f"cause.{self.status}", tol=self.tol)
 
     @property
     def advice(self) -> str:
-        """What to do about the status; empty where all is well."""
+        """The advice on the status; empty where all is well."""
         if self.status == "optimal":
             return ""
         return Message(f"advice.{self.status}", tol=self.tol)
 
     @property
     def remedy(self) -> str:
-        """What the status means, and what to do about it; empty where all is well."""
+        """The meaning of the status, and the advice on it; empty where all is well."""
         if self.status == "optimal":
             return ""
         return Message("remedy", cause=self.cause, advice=self.advice)
 
     @property
     def outcome(self) -> str:
-        """What the fit came to, in one sentence without advice."""
+        """The outcome of the fit, in one sentence without advice."""
         raise NotImplementedError
 
     @property
@@ -91,7 +91,7 @@ class _Advised:
         remedy = self.remedy
         if not remedy:
             return self.outcome
-        # A string with a record: who warns of a certificate passes on what it says as data.
+        # A string with a record: a warning of a certificate passes its content on as data.
         return Message("certificate", outcome=self.outcome, remedy=remedy)
 
 
@@ -124,7 +124,7 @@ def _percent(fraction: float) -> str:
 
 
 def _encoded(value: Any) -> Any:
-    """What JSON can hold: it has no infinities, and no NaN."""
+    """The value as JSON can hold it: without infinities and NaN."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -165,9 +165,9 @@ class Certificate(_Advised):
     gap : float
         ``primal - dual``, never negative.
     relative_gap : float
-        ``gap / |primal|``, and 0 where there is no gap; what ``tol`` refers to.
+        ``gap / |primal|``, and 0 where there is no gap; ``tol`` refers to it.
     tol : float
-        What was asked for.
+        The requested accuracy: the largest ``relative_gap`` that counts as optimal.
     status : str
         ``"optimal"`` when ``relative_gap <= tol``, else why the fit stopped; the keys of
         ``REMEDIES`` list them all.
@@ -176,17 +176,17 @@ class Certificate(_Advised):
     seconds : float
         Wall-clock seconds.
     parts : tuple of Certificate
-        One for each binary problem, where the whole is a sum of several (one-vs-rest).
+        The certificates of the binary problems, where the whole is a sum of several (one-vs-rest).
     column : int, str or None
         At ``"precision_limit"``, the column whose offset costs most digits: its number, or its
         name where the columns have names; where a kernel machine has no useful bound, the column
         whose scale drowns the others.  At ``"unattained"``, the column whose weight has no end.
     offset : float
-        What to subtract from that column; 0 where its scale is to blame.
+        The number to subtract from that column; 0 where its scale is to blame.
     scale : float
-        What the figures are multiplied by where they are printed: where the strength of the penalty
-        was given as ``lam`` or ``alpha``, the printed objective is the mean of the losses and the
-        penalty times that, and the one above is this over ``scale``.
+        The factor of the figures where they are printed: where the strength of the penalty was
+        given as ``lam`` or ``alpha``, the printed objective is the mean of the losses plus that
+        strength times the penalty, and ``primal`` is this over ``scale``.
 
     Examples
     --------
@@ -298,7 +298,7 @@ class Certificate(_Advised):
 
     @property
     def advice(self) -> str:
-        """What to do about the status; empty where all is well."""
+        """The advice on the status; empty where all is well."""
         if self.status == "optimal" or self.column is None:
             return super().advice
         column = self.column
@@ -316,7 +316,7 @@ class Certificate(_Advised):
 
     @property
     def bounds_share(self) -> bool:
-        """Whether the gap is a share of the objective that says something.
+        """Whether the gap is an informative share of the objective.
 
         A lower bound at or below zero is no share of it, nor is one that rounds to 100 %.
         """
@@ -328,7 +328,7 @@ class Certificate(_Advised):
         return self.status == "optimal"
 
     def __bool__(self) -> bool:
-        """A certificate in a condition is asked whether it certifies: :attr:`ok`."""
+        """Whether the point is certified to within ``tol``: :attr:`ok`."""
         return self.ok
 
     def to_dict(self) -> dict[str, Any]:
@@ -359,7 +359,7 @@ class Certificate(_Advised):
 
     @property
     def outcome(self) -> str:
-        """What the fit came to, in one sentence without advice."""
+        """The outcome of the fit, in one sentence without advice."""
         if self.counts_mistakes:
             return self.in_mistakes()
         gap = self.scale * self.gap
@@ -391,7 +391,7 @@ class Certificate(_Advised):
         return f"{self.status}: {left}, {self._spent('pass')}"
 
     def _effort(self, noun: str = "") -> str:
-        """The number of iterations or passes, of several problems the fewest and the most."""
+        """The number of iterations or passes, for several problems the fewest and the most."""
         counts = [part.n_iter for part in self.parts] or [self.n_iter]
         problems = f"{len(counts)} problems" if len(counts) > 1 else ""
         if not any(counts):
@@ -454,7 +454,7 @@ def _single(
 
 
 def _in_units(scale: float, *values: Any) -> Certificate | None:
-    """A certificate that is printed in other units, from its pickle; of six values a single one."""
+    """A certificate in other units, from its pickle; six values make a single one, more a total."""
     found = _single(*values) if len(values) == 6 else _total(*values)
     return None if found is None else found.in_units(scale)
 
@@ -483,7 +483,7 @@ def outward(value: Fraction | None, up: bool) -> float:
 
 
 def _decimals(lower: Fraction | None, upper: Fraction | None) -> tuple[str, str]:
-    """Decimal numbers below and above, two digits longer than tells them apart."""
+    """Decimal numbers below and above, two digits longer than it takes to distinguish them."""
     if lower is None or upper is None:
         known = lower if upper is None else upper
         place = _place(known) - 8 if known else 0
@@ -535,7 +535,7 @@ class RigorousCertificate(Certificate):
     Attributes
     ----------
     primal, dual, gap, relative_gap : float
-        Rounded outward: the true ones are no worse.
+        The figures, rounded outward: the true ones are no worse.
     tol, status, n_iter, seconds, parts, column, offset, scale
         See :class:`Certificate`.
     interval : tuple of str
@@ -575,10 +575,10 @@ class RigorousCertificate(Certificate):
         Parameters
         ----------
         lower, upper : Fraction or None
-            Below the optimum, and above the objective.
+            Numbers below the optimum, and above the objective.
         tol : float
         status : str
-            Why the gap is not within ``tol``, if it is not.
+            The reason for the gap, where it is not within ``tol``.
         n_iter : int
         seconds : float
         bits : int
@@ -633,7 +633,7 @@ class RigorousCertificate(Certificate):
 
     @property
     def outcome(self) -> str:
-        """What was proved, in one sentence without advice."""
+        """The proved outcome, in one sentence without advice."""
         low, high = self._printed_interval
         return f"{super().outcome}, in exact arithmetic: optimum in [{low}, {high}]"
 
@@ -649,7 +649,7 @@ class ResidualCertificate(_Advised):
 
     Least squares is solved by the normal equations :math:`A^\top r = 0`: the residual
     :math:`r = y - A x` is orthogonal to every column.  A Gaussian classifier solves
-    :math:`\Sigma W = M`.  What was left of the equations is evaluated in float64 at the returned
+    :math:`\Sigma W = M`.  The residual of the equations is evaluated in float64 at the returned
     point, from the data, whatever the method did.
 
     Attributes
@@ -657,9 +657,9 @@ class ResidualCertificate(_Advised):
     equations : str
         The equations, as text.
     relative_residual : float
-        What is left of them, relative to the size of their terms; ``ok`` is judged by it.
+        The residual of the equations, relative to the size of their terms; ``ok`` is judged by it.
     orthogonality : float or None
-        Of least squares, :math:`\|A^\top r\| / (\|A\|\,\|r\|)` with the columns scaled to unit
+        For least squares, :math:`\|A^\top r\| / (\|A\|\,\|r\|)` with the columns scaled to unit
         length; None for other equations.  Where the fit is exact, so that the residual is
         rounding and has no direction, it may be of any size and ``relative_residual`` is that
         of :math:`y = A x`.
@@ -667,19 +667,19 @@ class ResidualCertificate(_Advised):
         Condition number of the columns scaled to unit length (least squares), or of the
         correlations (Gaussians): relative errors in the data come back multiplied by it.
     rank : int
-        Columns that are independent of one another.
+        The number of columns that are independent of one another.
     n_columns : int
-        All columns.
+        The number of columns.
     tol : float
-        What ``relative_residual`` has to reach.
+        The tolerance that ``relative_residual`` has to reach.
     status : str
-        ``"optimal"`` when it does, else the key of ``REMEDIES`` that says why not.
+        ``"optimal"`` when it does, else the key of ``REMEDIES`` for the reason.
     n_iter : int
         Refinement steps.
     seconds : float
         Wall-clock seconds.
     parts : tuple of ResidualCertificate
-        One for each system of equations, where there are several.
+        The certificates of the systems of equations, where there are several.
 
     Examples
     --------
@@ -772,7 +772,7 @@ class ResidualCertificate(_Advised):
         return self.status == "optimal"
 
     def __bool__(self) -> bool:
-        """In a condition it is asked whether the equations hold: :attr:`ok`."""
+        """Whether the equations hold to within ``tol``: :attr:`ok`."""
         return self.ok
 
     def to_dict(self) -> dict[str, Any]:
@@ -798,7 +798,7 @@ class ResidualCertificate(_Advised):
 
     @property
     def outcome(self) -> str:
-        """How well the equations hold, in one sentence without advice."""
+        """The outcome: how well the equations hold, in one sentence without advice."""
         sentence = (
             f"{self.status}: {self.equations} hold to {self.relative_residual:.2g} (tolerance "
             f"{self.tol:g})"

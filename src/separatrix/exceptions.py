@@ -43,7 +43,7 @@ def calling_frame() -> FrameType:
     Returns
     -------
     frame
-        In a worker of a pool, where there is no such frame, the outermost one.
+        The frame; in a worker of a pool, where there is no such frame, the outermost one.
     """
     frame = sys._getframe(1)
     while frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
@@ -97,8 +97,8 @@ class NotSeparableError(ValueError):
     Attributes
     ----------
     verdict : Separability or None
-        What :func:`separatrix.separability` found, with its witness; None where a kernel lifts
-        the points, of whose images nothing is proved exactly.
+        The verdict of :func:`separatrix.separability`, with its witness; None where a kernel lifts
+        the points, about whose images nothing is proved exactly.
 
     Examples
     --------
@@ -124,13 +124,13 @@ class NotSeparableError(ValueError):
 
 
 def imported(module: str, what: str, *, package: str = "", extra: str = "app") -> Any:
-    """A module, or one sentence about the package that lacks.
+    """A module, or one sentence about the package that is missing.
 
     Parameters
     ----------
     module : str
     what : str
-        What needs the package, as the beginning of a sentence.
+        The use that needs the package, as the beginning of a sentence.
     package : str
         The name of the package, where it is not that of the module.
     extra : str

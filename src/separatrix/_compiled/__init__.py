@@ -1,1 +1,1 @@
-"""Compiled kernels, and what they share: threads, memory, access to rows, and matrix products."""
+"""Compiled kernels, and their common parts: threads, memory, row access and matrix products."""

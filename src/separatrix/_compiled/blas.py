@@ -21,9 +21,9 @@ from numba.extending import get_cython_function_address
 
 from separatrix._compiled import pool
 
-# Ranges of columns that a Gram matrix is shared out by.
+# The number of ranges of columns into which a Gram matrix is divided among threads.
 _TILES = 6
-# Columns up to which Python's lock costs less than going without it.
+# The number of columns up to which holding Python's lock costs less than releasing it.
 _FEW = 32
 
 _MODULES = {"dsyrk": "cython_blas", "ssyrk": "cython_blas", "dpotrf": "cython_lapack"}
@@ -38,7 +38,7 @@ def _routine(name: str) -> Callable[..., Any] | None:
         address = get_cython_function_address(module, name)
     except (ImportError, AttributeError, KeyError, ValueError):
         return None
-    # Sizes of 64 bits would read beyond ours.
+    # A routine with sizes of 64 bits would read beyond ours.
     return ctypes.CFUNCTYPE(None)(address) if "int *" in signature else None
 
 
@@ -51,14 +51,14 @@ def _data(array: np.ndarray) -> Any:
 
 
 def add_gram(block: np.ndarray, out: np.ndarray) -> None:
-    """``out += block' block`` in the upper triangle; the lower one is left undefined.
+    """Add ``block' block`` to the upper triangle of ``out``; the lower one is left undefined.
 
     Parameters
     ----------
     block : ndarray of float64 or float32, shape (k, p)
-        Part of a C-contiguous array, or of the transpose of one.
+        The rows whose products are added: part of a C-contiguous array, or of the transpose of one.
     out : ndarray of float64, shape (p, p)
-        Part of a C-contiguous array.  Blocks of float32 are added up in float32 before.
+        Part of a C-contiguous array.  A block of float32 is summed in float32 first.
     """
     k, p = block.shape
     if not k or not p:
@@ -82,7 +82,7 @@ def add_gram(block: np.ndarray, out: np.ndarray) -> None:
 
 
 def add_gram_by_columns(block: np.ndarray, out: np.ndarray) -> None:
-    """As :func:`add_gram`, with ranges of the columns shared by the threads.
+    """Add a Gram matrix as :func:`add_gram`, with ranges of columns shared by the threads.
 
     The ranges are the same for any number of threads, and so is every bit: unlike the threads of
     BLAS, which cut a product by their number.
@@ -102,20 +102,20 @@ def add_gram_by_columns(block: np.ndarray, out: np.ndarray) -> None:
 
 
 def cholesky(matrix: np.ndarray) -> bool:
-    """Overwrite the upper triangle of ``A`` by ``R`` with ``R'R = A``; whether there is one.
+    """Overwrite the upper triangle of ``A`` by ``R`` with ``R'R = A``; return whether it exists.
 
     Parameters
     ----------
     matrix : ndarray of float64, shape (p, p), C-contiguous
-        What is below the diagonal is neither read nor written.
+        The matrix ``A``, of which the entries below the diagonal are neither read nor written.
     """
     if not len(matrix):
-        # LAPACK would call that an illegal leading dimension, aloud, on standard output.
+        # LAPACK would print an error on standard output: an illegal leading dimension.
         return True
-    # Of a few columns the wrapper is the faster one, and holds nobody up.
+    # For a few columns the wrapper is faster, and holds Python's lock only briefly.
     potrf = _routine("dpotrf") if len(matrix) > _FEW else None
     if potrf is None:
-        # By columns as it lies: overwritten, not copied.
+        # The transpose lies by columns, so that it is overwritten and not copied.
         factor, failed = scipy.linalg.lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
         matrix[:] = factor.T
         return int(failed) == 0

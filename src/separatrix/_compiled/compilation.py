@@ -7,12 +7,12 @@ therefore run the very same algorithm.
 
 Numba's own cache raises where a file of it was cut off, as on a disk that was full, and runs
 whatever machine code it finds in one that was garbled.  It sees edits of a function's own file
-alone, and its files are therefore keyed by the code and the options of all that a function calls.
+alone, and its files are therefore keyed by the code and the options of all functions that it calls.
 
-The machine code of a kernel has copies of its own of all that it calls.  Numba gives them names
-that other code may define as well, and the linker takes whichever came first: of functions whose
-sums may be reordered, compiled alone or beside their caller, that would be another order, so that a
-process that compiles would not find the same bits as one that loads.
+The machine code of a kernel has its own copies of all functions that it calls.  Numba gives them
+names that other code may define as well, and the linker takes whichever came first.  A function
+whose sums may be reordered gets one order where it is compiled alone and another one beside its
+caller, so that a process that compiles would not find the same bits as one that loads.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-# What Numba calls the variables of functions' environments.
+# The prefix in Numba's names of the variables of functions' environments.
 _ENVIRONMENT = "_ZN08NumbaEnv"
 _DIGEST = hashlib.sha256
 _SIZE = _DIGEST().digest_size
@@ -65,15 +65,15 @@ class _Damaged(OSError):
 class _CheckedFile(IndexDataCacheFile):
     """The files of one function: machine code counts only with its digest and its key.
 
-    The key, because two processes that compile for different types at the same moment may both
-    write to the same file.
+    The key is needed because two processes that compile for different types at the same moment may
+    both write to the same file.
     """
 
     def load(self, key: Any) -> Any:
         try:
             found = super().load(key)
         except OSError:
-            # The index is there, and this account may not read it.
+            # The index exists, and this account may not read it.
             return None
         return found[1] if found is not None and found[0] == key else None
 
@@ -108,9 +108,9 @@ class _CheckedFile(IndexDataCacheFile):
 class _SelfContainedCode(JITCodeLibrary):
     """Code that calls its own copies of other functions, and no other code's.
 
-    What is compiled because another function calls it is kept in LLVM's language alone, which its
-    callers copy: to turn it into machine code, too, takes a tenth of the time of a first fit.  A
-    function may call itself; for two that call each other Numba would need the machine code.
+    Code that is compiled because another function calls it is kept in LLVM's language alone, which
+    its callers copy: compiling it to machine code as well takes a tenth of the time of a first fit.
+    A function may call itself; for two that call each other Numba would need the machine code.
     """
 
     for_callers = False
@@ -130,7 +130,7 @@ class _SelfContainedCode(JITCodeLibrary):
         self._finalized = True
 
     def keep_environments(self) -> None:
-        """Keep what the functions take from Python: values that they raise, print or return.
+        """Keep the Python objects that functions use: values that they raise, print or return.
 
         Numba gives them to functions when it makes their machine code; where a function is copied
         into a caller's, this gives them to the copy.
@@ -148,7 +148,7 @@ class _SelfContainedCode(JITCodeLibrary):
 
 
 class _Stored(CompileResultCacheImpl):
-    """How compiled functions are written to files and read from them."""
+    """The format in which compiled functions are written to files and read from them."""
 
     def rebuild(self, target_context: Any, payload: Any) -> Any:
         (name, kind, code), fndesc, env, signature, objectmode, lifted, annotation, *rest = payload
@@ -193,7 +193,7 @@ class _CheckedCache(FunctionCache):
 
     @functools.cached_property
     def _digest(self) -> str:
-        # Numba's key tells edits of this function's file, but not of those that it calls.
+        # Numba's key depends on this function's file, but not on those of functions that it calls.
         return _DIGEST(_fingerprint(self._compiled)).hexdigest()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -204,7 +204,7 @@ class _CheckedCache(FunctionCache):
             return self._load_overload(sig, target_context)
 
     def save_overload(self, signature: Any, data: Any) -> None:
-        # A disk that is full takes the speed of the next start, not the result of this one.
+        # A full disk costs the speed of the next start, not the result of this one.
         with contextlib.suppress(OSError):
             super().save_overload(signature, data)
 
@@ -225,7 +225,7 @@ class _IntoSelfContainedCode(NativeLowering):
         super().run_pass(state)
         library.keep_environments()
         if library.for_callers:
-            # Callers find it by its code, where they find others by what Python calls.
+            # Callers find it by its code, where they find other functions by their entry points.
             state["cr"] = state["cr"]._replace(cfunc=library)
             state.targetctx.insert_user_function(library, state["cr"].fndesc, [library])
         return True
@@ -237,7 +237,7 @@ class _ResolvedCalls:
     Parameters
     ----------
     context : numba.core.typing.Context
-        All that is not resolved here is its.
+        The context that resolves a call the first time, and does everything else.
     """
 
     def __init__(self, context: Any) -> None:
@@ -256,10 +256,11 @@ class _ResolvedCalls:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _TypeInference(NopythonTypeInference):
-    """Numba's type inference, at less time.
+    """Numba's type inference, in less time.
 
-    It goes through all calls again until no type changes, although what a call returns depends on
-    the types of its arguments alone. To remember it takes a tenth off the time of most first fits.
+    It goes through all calls again until no type changes, although the type of a call's result
+    depends on the types of its arguments alone. To remember it saves a tenth of the time of most
+    first fits.
     """
 
     _name = "type_inference"
@@ -318,21 +319,21 @@ _depth = threading.local()
 
 
 def _for_callers() -> bool:
-    """Whether what is compiled now is called by other compiled functions alone."""
+    """Whether the function that is compiled now is called by other compiled functions alone."""
     return getattr(_depth, "inside", 0) > 1
 
 
 def seconds() -> float:
-    """How long this process has compiled loops, or loaded them from disk."""
+    """The time that this process has spent on compiling loops or loading them from disk."""
     return _seconds
 
 
 @contextlib.contextmanager
 def _compiling() -> Iterator[None]:
-    """Count the time, once where a compilation starts others, and let Ctrl-C wait."""
+    """Measure the time, counted once where a compilation starts others, and let Ctrl-C wait."""
     global _seconds
-    # One thread compiles at a time: of two, one could find the collector as the other had set it,
-    # and leave it so for ever.
+    # One thread compiles at a time: with two, one could find the collector as set by the other, and
+    # leave it so for ever.
     with _uninterrupted(), global_compiler_lock:
         _depth.inside, begun = getattr(_depth, "inside", 0) + 1, time.perf_counter()
         # A compiler makes a million objects, nearly all of which last until it is done.
@@ -365,12 +366,12 @@ def _of_any_value(template: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _jit(function: Callable[..., Any], **options: Any) -> Any:
-    """``numba.njit``, whose compilation Ctrl-C does not interrupt."""
+    """Compile as ``numba.njit`` does, without an interruption by Ctrl-C."""
     compiled = numba.njit(pipeline_class=_Compiler, **options)(function)
     # With NUMBA_DISABLE_JIT it is the function itself.
     if compiled is not function:
         _split(compiled)
-        # It looks through all installed packages for types of their own: here are arrays alone.
+        # Numba searches all installed packages for types of their own; these functions need none.
         compiled._compilation_chain_init_hook = _nothing
         compiled.get_call_template = _of_any_value(compiled.get_call_template)
     return compiled
@@ -381,7 +382,7 @@ def _nothing() -> None:
 
 
 def _split(compiled: Any) -> None:
-    """Let a function have machine code once Python calls it, and none before."""
+    """Give a function machine code once Python calls it, and none before."""
     overloads = compiled.overloads
     compile_for, add_overload = compiled.compile, compiled.add_overload
 
@@ -414,14 +415,14 @@ def _warn_of_no_cache() -> None:
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """``numba.njit`` whose cache recompiles what it cannot read.
+    """A decorator like ``numba.njit``, which compiles anew where its cache cannot be read.
 
     Parameters
     ----------
     cache : bool
         Whether to keep machine code on disk.
     **options
-        Those of ``numba.njit``.
+        The options of ``numba.njit``.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -440,7 +441,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
 # --- specialised kernels ------------------------------------------------------------------------
 
 
-# No C callback goes through these functions: what they would need for it is not compiled either.
+# No C callback uses these functions: the wrappers for that are not compiled either.
 _SCALAR = {"fastmath": FASTMATH, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
@@ -451,18 +452,18 @@ def scalar(function: _F) -> _F:
 
 
 def ordered(function: _F) -> _F:
-    """The same for one whose operations stay in their order, because another would underflow."""
-    # Of a (a / U) LLVM otherwise makes (a a) / U.
+    """Compile a small function in the order of its operations, because another could underflow."""
+    # Otherwise LLVM turns a (a / U) into (a a) / U.
     return cast(_F, _jit(function, **{**_SCALAR, "fastmath": {"contract"}}))
 
 
 def inlined(function: _F) -> _F:
-    """The same for one that LLVM takes to be too long, where a call would cost the vectors."""
+    """Compile into its callers a function that LLVM would not inline: a call prevents vectors."""
     return cast(_F, _jit(function, inline="always", **_SCALAR))
 
 
 def source_of(function: Any) -> FunctionType:
-    """The plain function of one that is compiled, or that writes instructions of its own.
+    """The plain function behind one that is compiled, or that writes instructions of its own.
 
     Python calls it where machine code for one call would take half a second to make.
     """
@@ -477,7 +478,7 @@ def _codes(code: CodeType) -> list[CodeType]:
 
 
 def _referred(source: FunctionType) -> list[Any]:
-    """What a function's code refers to by name."""
+    """The values to which a function's code refers by name."""
     values = [cell.cell_contents for cell in source.__closure__ or ()]
     names = itertools.chain(*(code.co_names for code in _codes(source.__code__)))
     return values + [source.__globals__.get(name) for name in names]
@@ -494,7 +495,7 @@ def _family(function: Any) -> list[Any]:
 
 
 def _fingerprint(function: Any) -> bytes:
-    """Bytes that tell a function from any other: its code, its options, and what it refers to."""
+    """Bytes that identify a function: its code, its options, and the values that it refers to."""
     family, parts = _family(function), []
     for member in family:
         source, options = source_of(member), getattr(member, "targetoptions", {})
@@ -528,7 +529,7 @@ def _importable(function: Any) -> bool:
 
 @functools.cache
 def _specialise(template: FunctionType, bindings: tuple[tuple[str, Any], ...]) -> Any:
-    # Numba calls files and symbols by the qualified name.  What a kernel is bound to is therefore
+    # Numba names files and symbols by the qualified name.  The bindings of a kernel are therefore
     # hashed into it: two bindings never share a file, nor a symbol.
     digest = hashlib.sha256()
     for name, function in bindings:

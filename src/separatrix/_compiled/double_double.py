@@ -24,16 +24,16 @@ import numpy as np
 
 from separatrix._compiled.compilation import njit
 
-#: For functions that are called from compiled loops: no reordering, no contraction.
+#: The decorator of functions that compiled loops call: no reordering, no contraction.
 strict = njit(nogil=True, error_model="numpy")
-#: For the loops themselves, which are kept on disk.
+#: The decorator of the loops themselves, which are kept on disk.
 compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 _LOG2E = 1.4426950408889634
-# ln 2 in three parts; a whole number below 2^11 times the first or the second is exact.
+# ln 2 in two parts; whole multiples of each are formed exactly, as two floats.
 _LN2_A = 0.6931471805599453
 _LN2_B = 2.3190468138462996e-17
-# Reciprocals of factorials in two parts.
+# The number of reciprocals of factorials, in two parts each.
 _TERMS = 14
 
 
@@ -52,14 +52,14 @@ _FACTORIALS = _reciprocal_factorials()
 
 
 def sum_parts(a: Any, b: Any) -> tuple[Any, Any]:
-    """``a + b`` rounded, and what rounding took off it; of numbers or of whole arrays."""
+    """``a + b`` rounded, and the rounding error; for numbers or for whole arrays."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
 def product_parts(a: Any, b: Any) -> tuple[Any, Any]:
-    """``a b`` rounded, and what rounding took off it (exact where nothing under- or overflows)."""
+    """``a b`` rounded, and the rounding error (exact where nothing under- or overflows)."""
     product = a * b
     c = 134217729.0 * a  # 2^27 + 1: Veltkamp's splitting into two halves
     a_high = c - (c - a)
@@ -71,7 +71,7 @@ def product_parts(a: Any, b: Any) -> tuple[Any, Any]:
     return product, low
 
 
-#: The same for compiled loops.
+#: The same functions for compiled loops.
 two_sum = strict(sum_parts)
 two_product = strict(product_parts)
 
@@ -110,8 +110,8 @@ def multiply_parts(high, low, a, b):
 def _exp_parts(high, low):
     """``exp(high + low)`` for ``high <= 0``, to about 30 digits; below -700 in single precision.
 
-    The argument is reduced by a multiple of ``ln 2`` and by a factor of 256; the series of what is
-    left is squared eight times.
+    The argument is reduced by a multiple of ``ln 2`` and by a factor of 256; the series of the rest
+    is squared eight times.
     """
     if high < -700.0:
         return np.exp(high), 0.0
@@ -121,7 +121,7 @@ def _exp_parts(high, low):
     product, rest = two_product(k, _LN2_B)
     r, s = add_parts(r, s, -product, -rest)
     r, s = r / 256.0, s / 256.0
-    # exp(r) - 1, so that the squarings keep what is small.
+    # The series is that of exp(r) - 1, so that the squarings keep the digits of a small number.
     p, q = _FACTORIALS[_TERMS - 1, 0], _FACTORIALS[_TERMS - 1, 1]
     for t in range(_TERMS - 2, 0, -1):
         p, q = multiply_parts(p, q, r, s)
@@ -136,7 +136,7 @@ def _exp_parts(high, low):
 
 
 # --- products with a matrix ------------------------------------------------------------------
-# For one column at a time; ``low`` are the second parts of the factors.
+# These functions take one column at a time; ``low`` are the second parts of the factors.
 
 
 @compiled
@@ -154,7 +154,7 @@ def dense_dot_parts(x, w, low, b, out, rest, size, start):
 
 @compiled
 def csr_dot_parts(data, indices, indptr, w, low, b, out, rest, size):
-    """The same for rows in CSR."""
+    """``x_i . (w + low) + b`` in two parts, and the sum of the sizes, for rows in CSR."""
     for i in range(len(indptr) - 1):
         high, error, total = b, 0.0, abs(b)
         for p in range(indptr[i], indptr[i + 1]):
@@ -183,7 +183,7 @@ def dense_t_dot_parts(x, centre, r, out, rest, size, start):
 
 @compiled
 def csr_t_dot_parts(data, indices, indptr, r, out, rest, size):
-    """``sum_i r_i x_i`` likewise, for rows in CSR."""
+    """Add ``sum_i r_i x_i`` in two parts, and the sums of the sizes, for rows in CSR."""
     for i in range(len(indptr) - 1):
         a = r[i]
         if a == 0.0:
@@ -226,7 +226,7 @@ def residual_sums(x, y, s, w, low, gradient, rest, sums):
 
 @compiled
 def take_offsets(gradient, rest, sums, mean, w, low, ridge):
-    """Take ``mean sum(s r) + ridge v`` off ``X'(s r)``, in two parts; a row for each target.
+    """Subtract ``mean sum(s r) + ridge v`` from ``X'(s r)``, in two parts; a row for each target.
 
     The sums are those of :func:`residual_sums`, and ``w + low`` holds ``v`` after an intercept.
     """
@@ -258,7 +258,7 @@ def gaussian_dot_parts(x, z, c, gamma, out, rest, size):
                 a, b = multiply_parts(a, b, a, b)
                 square, below = add_parts(square, below, a, b)
             a, b = multiply_parts(square, below, -gamma, 0.0)
-            # Beyond what float64 can hold.
+            # NaN where the square is beyond the range of float64: the term is then zero.
             a, b = _exp_parts(a, b) if a == a else (0.0, 0.0)
             a, b = multiply_parts(a, b, c[j], 0.0)
             high, error = add_parts(high, error, a, b)
@@ -297,16 +297,17 @@ def polynomial_dot_parts(x, z, c, gamma, coef0, degree, out, rest, size):
 def split_sum(terms):
     """The sum of some terms as two floats, the first of which is exact.
 
-    What the terms have in common with a large power of two adds up without rounding (Rump, Ogita
-    and Oishi, 2008).
+    The leading parts of the terms, split off with a large power of two, are summed without rounding
+    (Rump, Ogita and Oishi, 2008).
 
     Returns
     -------
     high, rest : float
-        The sum of these parts, and that of the remainders, each of which is at most ``power u``.
+        The sum of the leading parts, and that of the remainders, each of which is at most
+        ``power u``.
     power : float
-        Zero where all terms are; infinite where they are too large for it or not numbers, and
-        ``high`` is then their plain sum.
+        The power of two; zero where all terms are zero; infinite where they are too large for it or
+        not numbers, and ``high`` is then their plain sum.
     exact : bool
         Whether all remainders are zero.
     """

@@ -22,9 +22,9 @@ def lazy_names(
     homes : mapping of str to str
         The module that each name is in.
     needs : tuple of str
-        Packages of others that may be absent.
+        The third-party packages that may be absent.
     remedy : str
-        The sentence for one of them that is, with a place for its name.
+        The sentence for a package that is absent, with a place for its name.
     """
     space = vars(sys.modules[package])
 

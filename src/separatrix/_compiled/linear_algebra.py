@@ -14,10 +14,10 @@ import scipy.linalg
 from separatrix._compiled import blas
 from separatrix._compiled.compilation import FASTMATH, njit, scalar
 
-# Entries at a time of long vectors: what is in between stays in the cache, where fresh memory for
-# it would cost more than the arithmetic.
+# The number of entries of long vectors that are processed at a time: intermediate results stay in
+# the cache, where fresh memory for them would cost more than the arithmetic.
 _BLOCK = 8192
-# Rows of a matrix in the cache.
+# The number of rows of a matrix that are processed at a time, within the cache.
 _ROWS = 128
 
 
@@ -25,8 +25,8 @@ _ROWS = 128
 def copy_numbers(values: np.ndarray, out: np.ndarray) -> None:
     """Copy a vector, in a kernel.
 
-    There an assignment ``out[:] = values`` has shapes that may differ, and to compile the words of
-    that error takes two seconds.
+    There an assignment ``out[:] = values`` also compiles the error for shapes that differ, whose
+    message takes two seconds.
     """
     for j in range(out.shape[0]):
         out[j] = values[j]
@@ -35,7 +35,7 @@ def copy_numbers(values: np.ndarray, out: np.ndarray) -> None:
 def inner(a: np.ndarray, b: np.ndarray) -> float:
     """``sum(a * b)``, summed in pairs.
 
-    More accurate than BLAS, whose threads moreover cost more than they save on vectors of the
+    It is more accurate than BLAS, whose threads moreover cost more than they save on vectors of the
     length of a data set (they spin while they wait).
     """
     if a.ndim != 1 or len(a) <= _BLOCK:
@@ -46,7 +46,7 @@ def inner(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def squared_distance(a: np.ndarray, b: np.ndarray) -> float:
-    """``sum((a - b)^2)``, likewise."""
+    """``sum((a - b)^2)``, summed in pairs."""
     if a.ndim != 1 or len(a) <= _BLOCK:
         return float(np.add.reduce(np.square(a - b), axis=None))
     starts = range(0, len(a), _BLOCK)
@@ -54,12 +54,12 @@ def squared_distance(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def sums_of_rows(a: np.ndarray) -> np.ndarray:
-    """``a.sum(axis=1)`` with the same bits; of few columns in a fraction of the time."""
+    """``a.sum(axis=1)`` with the same bits; for few columns in a fraction of the time."""
     return _over_columns(np.add, a)
 
 
 def largest_of_rows(a: np.ndarray) -> np.ndarray:
-    """``a.max(axis=1)``, likewise."""
+    """``a.max(axis=1)`` with the same bits; for few columns in a fraction of the time."""
     return _over_columns(np.maximum, a)
 
 
@@ -77,7 +77,7 @@ def _over_columns(operation: np.ufunc, a: np.ndarray) -> np.ndarray:
 def unit_diagonal(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """One over the roots of the diagonal, and the matrix scaled by them from both sides.
 
-    Zeros for a row without anything on the diagonal.
+    The scale is zero for a row with zero on the diagonal.
     """
     diagonal = np.diagonal(matrix)
     scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, np.inf))
@@ -88,7 +88,7 @@ def unit_diagonal(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sums_of_sizes(matrix: np.ndarray) -> np.ndarray:
-    """Sums of the sizes of the entries of each row, a few rows at a time."""
+    """The sums of the absolute values of each row, a few rows at a time."""
     if len(matrix) <= _ROWS:
         return np.add.reduce(np.abs(matrix), axis=1)
     blocks = [matrix[a : a + _ROWS] for a in range(0, len(matrix), _ROWS)]
@@ -96,7 +96,7 @@ def sums_of_sizes(matrix: np.ndarray) -> np.ndarray:
 
 
 def clear_below(matrix: np.ndarray) -> None:
-    """Overwrite what is below the diagonal by zeros."""
+    """Overwrite the entries below the diagonal by zeros."""
     for i in range(1, len(matrix)):
         matrix[i, :i] = 0.0
 
@@ -112,7 +112,7 @@ class Factor:
     lower : ndarray of shape (p, p)
         The triangle ``L``, by columns: the scaled matrix is ``L L'``.
     norm : float
-        That of the scaled matrix, the largest row sum; NaN where it was not asked for.
+        The norm of the scaled matrix, its largest row sum; NaN where it was not requested.
     """
 
     scale: np.ndarray
@@ -140,7 +140,7 @@ class Factor:
     def condition(self) -> float:
         """The condition number of the scaled matrix in the 1-norm, estimated (Higham, 1988)."""
         if not len(self.scale):
-            # LAPACK would call that an illegal leading dimension, aloud, on standard output.
+            # LAPACK would print an error on standard output: an illegal leading dimension.
             return 1.0
         inverse = float(scipy.linalg.lapack.dpocon(self.lower, self.norm, uplo="L")[0])
         return 1.0 / inverse if inverse > 0.0 else math.inf
@@ -178,7 +178,7 @@ def factorise(matrix: np.ndarray) -> Factor:
         if ridge > 0.0:
             scaled.flat[:: len(scaled) + 1] += ridge
         if blas.cholesky(scaled):
-            # By columns, as LAPACK wants it: what is the upper triangle by rows.
+            # LAPACK reads the matrix by columns: its lower triangle is the upper one by rows.
             return Factor(scale, scaled.T)
         ridge += max(9 * ridge, 1e-14 * len(scaled))
     # Underflowed or overflowed entries.
@@ -192,11 +192,11 @@ def solve_positive(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def solve_lower(h: np.ndarray, x: np.ndarray) -> float:
-    """Solve a small system from the lower half of its matrix, ``x`` being the right-hand side.
+    """Solve a small system from the lower half of its matrix; ``x`` is the right-hand side.
 
     Cholesky's factor of the matrix with its diagonal scaled to one overwrites it.  Returns the
-    least square of a pivot; what rounding leaves of one that depends on those before it is not
-    divided by.
+    least square of a pivot.  In the factor, a square that may be rounding alone is raised to a
+    lower limit.
     """
     p = x.shape[0]
     scale = np.empty(p)
@@ -240,7 +240,7 @@ def solve_columns(
     """Solve for every column from ``first`` to ``last`` with a factor of its own.
 
     ``upper[k]`` and ``scale[k]`` are the triangle and the scale of a :class:`Factor`, the triangle
-    transposed, so that its rows are read one number after another; ``out`` becomes the transpose.
+    transposed, so that its rows are contiguous; ``out`` becomes the transpose.
     """
     d = rhs.shape[0]
     for k in range(first, last):
@@ -271,7 +271,7 @@ def solve_upper(upper: np.ndarray, right: np.ndarray, *, transposed: bool = Fals
     """
     if not right.size:
         return np.zeros(right.shape)
-    # By columns, as LAPACK wants it, an upper triangle that lies by rows is a lower one.
+    # LAPACK reads the matrix by columns, so that an upper triangle by rows is a lower one.
     lower = bool(upper.flags.c_contiguous)
     triangle = upper.T if lower else upper
     out, info = scipy.linalg.lapack.dtrtrs(
@@ -284,7 +284,7 @@ def solve_upper(upper: np.ndarray, right: np.ndarray, *, transposed: bool = Fals
 
 
 def lengths_of(a: np.ndarray) -> np.ndarray:
-    """Lengths of the columns of a matrix, without overflow of the squares."""
+    """The lengths of the columns of a matrix, without overflow of the squares."""
     if not a.size:
         return np.zeros(a.shape[1])
     top = np.abs(a).max(axis=0)
@@ -293,7 +293,7 @@ def lengths_of(a: np.ndarray) -> np.ndarray:
 
 
 def norms_of(a: np.ndarray) -> np.ndarray:
-    """The same, of numbers whose squares are in the range of float64."""
+    """The lengths of the columns, for numbers whose squares are in the range of float64."""
     out: np.ndarray = np.sqrt(np.add.reduce(a * a, axis=0))
     return out
 
@@ -306,12 +306,12 @@ def conjugate_gradients(
     tol: float,
     max_iter: int,
 ) -> np.ndarray:
-    """Preconditioned conjugate gradients for a positive semidefinite system.
+    """Run preconditioned conjugate gradients for a positive semidefinite system.
 
-    The preconditioner is a diagonal, or what solves a positive definite system like this one.
-    Stops when the preconditioned residual norm has fallen by ``tol``, after ``max_iter``
-    products, or at a direction without curvature.  Every iterate from zero is a descent
-    direction of the quadratic.  Hestenes and Stiefel (1952).
+    The preconditioner is a diagonal, or a function that solves a positive definite system like this
+    one.  The iteration stops when the preconditioned residual norm has fallen by the factor
+    ``tol``, after ``max_iter`` products, or at a direction without curvature.  Every iterate from
+    zero is a descent direction of the quadratic.  Hestenes and Stiefel (1952).
     """
     solve = preconditioner if callable(preconditioner) else preconditioner.__rtruediv__
     x = np.zeros_like(rhs)

@@ -1,4 +1,4 @@
-"""What to do where the memory that a process may have is limited, and what to say.
+"""Settings and messages for a process whose memory is limited.
 
 Imports nothing heavy: it is called before the large libraries are loaded.
 """
@@ -12,14 +12,15 @@ import sys
 from separatrix.messages import Message, clause, message_of
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-# Address space, in bytes.  A fit of a small CSV file with one thread takes 0.8 GB, a report 0.9 GB,
-# nearly all of it the libraries themselves; below this they fail to load, or end the process.
+# The least address space, in bytes.  A fit of a small CSV file with one thread takes 0.8 GB, a
+# report 0.9 GB, nearly all of it the libraries themselves; below this they fail to load, or end the
+# process.
 LEAST = 950_000_000
-# With this much for everything, and so much for each core, nobody has to be modest: a thread of
-# BLAS reserves 40 MB in each of its two copies, one of DuckDB 130 MB.
+# The address space in bytes from which no savings are needed: for the process, and in addition for
+# each core.  A thread of BLAS reserves 40 MB in each of its two copies, one of DuckDB 130 MB.
 _AMPLE, _AMPLE_PER_CORE = 2_000_000_000, 250_000_000
 
-# What the loader and the libraries say when there is no room for them.
+# The texts of the errors of the loader and the libraries that run out of memory.
 _NO_ROOM = (
     "failed to map segment",
     "cannot allocate memory",
@@ -33,7 +34,7 @@ _NO_ROOM = (
 
 
 def bytes_of(memory: str | int, called: str = "memory") -> int:
-    """Bytes, of a number of them or of a text such as ``"1GB"`` or ``"500 MiB"``.
+    """The number of bytes in a number or in a text such as ``"1GB"`` or ``"500 MiB"``.
 
     ``called``: the parameter that the message names; none where it is empty.
 
@@ -61,12 +62,12 @@ def bytes_of(memory: str | int, called: str = "memory") -> int:
 
 
 def limit_of(limit: str | int, called: str = "cache_limit") -> int:
-    """Bytes, as :func:`bytes_of` has them, or none at all where it is 0."""
+    """The number of bytes, as :func:`bytes_of`, which may also be 0."""
     return 0 if str(limit).strip() == "0" else bytes_of(limit, called)
 
 
 def installed() -> int:
-    """Bytes of memory of this machine; 8 GiB where the system does not say."""
+    """The bytes of memory of this machine; 8 GiB where the system does not report them."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -90,7 +91,7 @@ def is_tight() -> bool:
 
 
 def shortage() -> str | None:
-    """One sentence where the limit leaves no room for the libraries; None where it does."""
+    """One sentence where the limit is too small for the libraries; None where it is not."""
     limit = address_space()
     if limit is None or limit >= LEAST:
         return None
@@ -98,10 +99,10 @@ def shortage() -> str | None:
 
 
 def spare() -> None:
-    """Before the libraries are loaded: let them reserve little where the address space is tight.
+    """Let the libraries reserve little where the address space is tight; call it before they load.
 
-    For a process of one's own: it sets a variable of the environment, and how memory is handed
-    out.
+    It is for a process of one's own: it sets a variable of the environment, and how memory is
+    handed out.
     """
     if not is_tight():
         return
@@ -111,17 +112,17 @@ def spare() -> None:
     try:
         import ctypes
 
-        # Every thread would reserve 64 MB for what it may ask for: M_ARENA_MAX of glibc.
+        # Every thread would reserve 64 MB for its own allocations: M_ARENA_MAX of glibc.
         ctypes.CDLL(None).mallopt(-8, 1)
     except (ImportError, OSError, AttributeError, TypeError):  # another C library
         pass
 
 
 def give_back() -> None:
-    """Between large steps: return to the system what is free, as glibc does not by itself.
+    """Return free memory to the system between large steps, which glibc does not do by itself.
 
-    What large arrays leave free in the middle of its heap would count beside those of the next
-    step. It takes some milliseconds where there is much.
+    Memory that large arrays have freed in the middle of its heap would count beside the memory of
+    the next step. It takes some milliseconds where there is much.
     """
     if not sys.platform.startswith("linux"):
         return

@@ -17,7 +17,8 @@ from separatrix._compiled.register_tiles import HEIGHT, KNOWN, LANES, add_strip,
 
 __all__ = ["KNOWN", "LANES", "ROWS", "add_dot", "add_t_dot", "dot", "padded", "t_dot"]
 
-# Rows at a time, which stay in the second-level cache between the two products of a pass.
+# The number of rows at a time, which stay in the second-level cache between the two products of a
+# pass.
 ROWS = 64
 
 
@@ -38,7 +39,7 @@ def add_dot(x, first, last, w, out, row):
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, error_model="numpy")
 def add_t_dot(x, first, last, a, row, out):
-    """``out += X[first:last]' A[row:]``, likewise."""
+    """``out += X[first:last]' A[row:]`` for C-contiguous arrays."""
     d = x.shape[1]
     j = 0
     while j + HEIGHT <= d:
@@ -53,7 +54,7 @@ def add_t_dot(x, first, last, a, row, out):
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, error_model="numpy")
 def fetch(x, first, last):
-    """Ask for rows in the order in which they lie; the tiles of :func:`add_t_dot` jump."""
+    """Prefetch rows in the order in which they lie; the tiles of :func:`add_t_dot` jump."""
     for place in range(first * x.shape[1], last * x.shape[1], 64 // x.itemsize):
         prefetch(x, place)
 
@@ -83,7 +84,7 @@ def _t_dot(x, a, out, first, last):
 
 
 def padded(columns: int) -> int:
-    """So many columns, up to whole vectors."""
+    """The number of columns, rounded up to whole vectors."""
     return -(-columns // LANES) * LANES
 
 

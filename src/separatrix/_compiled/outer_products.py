@@ -31,7 +31,7 @@ def add_products(
     k, p = x.shape
     d = source.shape[1]
     line = 64 // source.itemsize
-    # Cache lines for each tile, of which there are a few more.
+    # The number of cache lines to fetch with each tile; there are a few more tiles than this.
     tiles = max(1, (p // HEIGHT) * (p // LANES) // 6)
     share = count * (d // line + 1) // tiles + 1
     row, column = 0, 0

@@ -1,6 +1,6 @@
-"""Threads: how many there are, the pool that runs compiled loops side by side, the reins of BLAS.
+"""Threads: their number, the pool that runs compiled loops side by side, the control of BLAS.
 
-Imports nothing heavy: the knob can be turned before anything else is loaded, and the search of a
+It imports nothing heavy: the number can be set before anything else is loaded, and the search of a
 table for missing values runs here, too.
 """
 
@@ -28,22 +28,22 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Tuning:
-    """When work is split among threads, and into how many parts.
+    """The rules by which work is split among threads and into parts.
 
     Parameters
     ----------
     parallel_work : float
-        A second thread costs more than it saves below so many multiplications.  Measured on two
-        cores: to hand half of a product over and to learn that it is done takes 0.03 to 0.1 ms, for
-        a thread that sleeps must wake; a product with CSR rows makes a million multiplications in
-        0.5 ms.
+        The number of multiplications below which a second thread costs more than it saves.
+        Measured on two cores: to hand over half of a product and to learn that it is done takes
+        0.03 to 0.1 ms, for a sleeping thread has to wake; a product with CSR rows makes a million
+        multiplications in 0.5 ms.
     part_work : float
-        A part of larger work has at least so many multiplications.
+        The least number of multiplications in a part of larger work.
     parts : int
-        Work is split into at most so many parts: enough for the cores that most machines have, and
-        few enough that what the parts add up to costs little beside them.
+        The largest number of parts: enough for the cores that most machines have, and few enough
+        that adding up their results costs little beside the work itself.
     backlog : int
-        So many calls wait for each thread at most.
+        The largest number of calls that wait for each thread.
     """
 
     parallel_work: float = 1_000_000
@@ -58,11 +58,11 @@ tuned = Tuned(Tuning())
 class _Shares:
     """Tasks, and the threads that were called to take a share of them.
 
-    A thread that wakes when all is done finds its place taken, so that nobody waits for it.
+    A thread that wakes when all is done finds its place taken, so that no thread waits for it.
     """
 
     def __init__(self, tasks: list[Callable[[], Any]], helpers: int) -> None:
-        # Whoever is free takes the next one: nothing depends on who that is.
+        # Any free thread takes the next one: nothing depends on which thread that is.
         self._left = deque(tasks)
         self.places = [threading.Lock() for _ in range(helpers)]
         self.errors: list[BaseException] = []
@@ -81,7 +81,7 @@ class _Shares:
             _local.inside = False
 
     def help(self, place: threading.Lock) -> None:
-        """The same in a thread that was called, where it is not too late."""
+        """Take tasks in a thread that was called, unless it is too late."""
         if not place.acquire(blocking=False):
             return
         try:
@@ -92,7 +92,7 @@ class _Shares:
             place.release()
 
     def close(self) -> None:
-        """Wait for those who are at work, and let nobody else begin."""
+        """Wait for the threads at work, and let no other thread begin."""
         for place in self.places:
             place.acquire()
 
@@ -100,8 +100,8 @@ class _Shares:
 class _Pool:
     """The threads that the calls of all Python threads share, for one number of them.
 
-    A share is worked on while a token is held, of as many as there are threads, be it in a thread
-    of the pool or in the one that called: together they never use more cores than that.
+    A share is worked on, in a thread of the pool or in the calling one, while a token is held.
+    There are as many tokens as threads, so that together they never use more cores than that.
     """
 
     def __init__(self, size: int) -> None:
@@ -114,11 +114,11 @@ class _Pool:
     def call(self, shares: _Shares, place: threading.Lock) -> None:
         """Let one of the threads help, once there is a token."""
         if self._threads < self._size:
-            # Where there is no room for a thread, who called does all of the work.
+            # Where no thread can be started, the calling thread does all of the work.
             with contextlib.suppress(RuntimeError):
                 threading.Thread(target=self._serve, name="separatrix", daemon=True).start()
                 self._threads += 1
-        # Where the threads do not come to answer, more calls would only pile up.
+        # Where the threads are too busy to answer, more calls would only pile up.
         if self._threads and self._calls.qsize() < tuned.now.backlog * self._size:
             self._calls.put((shares, place))
 
@@ -129,17 +129,17 @@ class _Pool:
                 self.tokens.get()
                 shares.help(place)
                 self.tokens.put(None)
-            # They hold arrays, and the next call may be long in coming.
+            # These hold arrays, and the next call may be a long time coming.
             del shares, place
 
 
-# By the number of their threads: one that is in use must outlive a change of the number.
+# The pools by their numbers of threads: a pool in use must outlive a change of the number.
 _pools: dict[int, _Pool] = {}
 _local = threading.local()
 
 
 class _Limited(contextlib.AbstractContextManager[None]):
-    """Within which BLAS uses no more threads than a number."""
+    """A context in which BLAS uses no more threads than a number."""
 
     def __init__(self, blas: _Blas, limit: int) -> None:
         self._blas, self._limit = blas, limit
@@ -152,26 +152,26 @@ class _Limited(contextlib.AbstractContextManager[None]):
 
 
 class _Blas:
-    """The number of threads of BLAS: one for the whole process, limited by those who compute.
+    """The number of threads of BLAS: one for the process, limited by the threads that compute.
 
     Where several limits are in force at once, from several Python threads, the lowest counts,
-    and the last to leave restores what the first found.
+    and the last to leave restores the number that the first found.
     """
 
     def __init__(self) -> None:
-        # Loaded when it is needed; it comes with scikit-learn.
+        # This is imported when it is needed; it comes with scikit-learn.
         from threadpoolctl import ThreadpoolController
 
         self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
-        # Newer versions let one thread of Python alone change the number, and ignore the others
-        # without a word.  Here the limits of all of them are counted, and any may be the first.
+        # Newer versions let one thread of Python alone change the number, and silently ignore the
+        # others.  Here the limits of all of them are counted, and any may be the first.
         self._setters = [
             getattr(library, "_real_set_num_threads", library.set_num_threads)
             for library in self._libraries
         ]
         self._lock = threading.Lock()
         self._limits: list[int] = []
-        # What each library had, and what it has been set to since: to ask takes its time.
+        # The number of each library at first, and the number set since: to query it takes time.
         self._own: list[int] = []
         self._set: list[int] = []
 
@@ -183,7 +183,7 @@ class _Blas:
             if not self._limits:
                 self._own = [library.num_threads for library in self._libraries]
                 self._set = list(self._own)
-            # Within a limit that is as low nothing changes, and to find it out takes its time.
+            # Within a limit that is as low nothing changes, and to find that out takes time.
             lower = not self._limits or limit < min(self._limits)
             self._limits.append(limit)
             if lower:
@@ -216,7 +216,7 @@ _first = threading.Lock()
 
 def _blas() -> _Blas:
     global _the_blas
-    # Two that first come at once would take each other's limits for the number that BLAS had.
+    # Two threads that come first at once would take each other's limit for BLAS's own number.
     with _first:
         if _the_blas is None:
             _the_blas = _Blas()
@@ -255,7 +255,7 @@ def alone() -> Iterator[None]:
 def one_after_another() -> Iterator[None]:
     """A context in which this thread's work is split as everywhere, and run on this thread alone.
 
-    What is one of several tasks of :func:`run` has the bits in it that it has by itself.
+    Within it, one of several tasks of :func:`run` gives the same bits as by itself.
     """
     before = getattr(_local, "inside", False), getattr(_local, "in_turn", False)
     _local.inside, _local.in_turn = False, True
@@ -270,30 +270,30 @@ def one_blas_thread() -> contextlib.AbstractContextManager[None]:
     """A context in which BLAS leaves the threads to its caller.
 
     Its own threads wait for each other busily at the end of every product, and where the machine
-    has something else to do, for as long as a turn of the scheduler: many small products then
+    is busy otherwise, for as long as a time slice of the scheduler: many small products then
     take a hundred times as long.
     """
     return _blas().limited(1)
 
 
 def bounded_blas() -> contextlib.AbstractContextManager[None]:
-    """A context in which BLAS uses no more threads than :func:`separatrix.threads` says."""
-    # By itself it takes the cores that it sees, and does not see the quota of a container.
+    """A context in which BLAS uses at most the number of threads of :func:`separatrix.threads`."""
+    # By default it takes all cores of the machine, and ignores the quota of a container.
     number = n_threads()
     return _blas().limited(number) if number < _cores() else contextlib.nullcontext()
 
 
 @functools.cache
 def _cores() -> int:
-    """Those of the machine, which BLAS goes by."""
+    """The number of cores of the machine, which is the default of BLAS."""
     return os.cpu_count() or 1
 
 
 def with_one_blas_thread(function: _F) -> _F:
     """The function, called within :func:`one_blas_thread`.
 
-    Around all of its products: a thread of BLAS that one of them woke would go on waiting busily
-    for the next one, on a core that is needed.
+    The context is around all of its products: a thread of BLAS that one of them woke would go on
+    waiting busily for the next one, on a core that is needed.
     """
 
     @functools.wraps(function)
@@ -307,18 +307,18 @@ def with_one_blas_thread(function: _F) -> _F:
 def ranges(n: int, work: float, most: float = math.inf) -> list[tuple[int, int]]:
     """Contiguous row ranges to work on side by side; a single range where the work is small.
 
-    How many there are decides how sums are rounded, so it depends on the problem alone, never on
-    the number of threads or on what the machine is doing.  Within a part of something larger there
+    Their number determines how sums are rounded, so it depends on the problem alone, never on
+    the number of threads or on the load of the machine.  Within a part of something larger there
     is a single one, since there is no further core.
 
     Parameters
     ----------
     n : int
-        Rows.
+        The number of rows.
     work : float
-        Multiplications, of all rows.
+        The number of multiplications for all rows.
     most : float
-        The most parts, where what each of them adds up to is large.
+        The largest number of parts, where the result of each of them is large.
     """
     if work < tuned.now.parallel_work or getattr(_local, "inside", False):
         return [(0, n)]
@@ -329,7 +329,7 @@ def ranges(n: int, work: float, most: float = math.inf) -> list[tuple[int, int]]
 
 def threads_here() -> int:
     """The number of threads that :func:`run` shares tasks among; one within a task of its own."""
-    # Within a part there is no further core to be had, and to wait for one would be for ever.
+    # Within a part there is no further core, and a thread that waits for one would wait for ever.
     part = getattr(_local, "inside", False) or getattr(_local, "in_turn", False)
     return 1 if part else n_threads()
 
@@ -345,7 +345,7 @@ def run(tasks: list[Callable[[], Any]]) -> None:
     pool = _pools.get(size)
     if pool is None:
         pool = _pools.setdefault(size, _Pool(size))
-    # One share here: a thread that waits would have to be woken.
+    # This thread takes one of the shares: another one would have to be woken.
     shares = _Shares(tasks, number - 1)
     for place in shares.places:
         pool.call(shares, place)
@@ -355,7 +355,7 @@ def run(tasks: list[Callable[[], Any]]) -> None:
     finally:
         pool.tokens.put(None)
         shares.close()
-        # A traceback holds what holds it, and arrays.
+        # A traceback holds the frames whose variables hold its error: a cycle, and with it arrays.
         errors, shares.errors = shares.errors, []
     if errors:
         try:
@@ -367,15 +367,15 @@ def run(tasks: list[Callable[[], Any]]) -> None:
 def run_and_add(
     work: Callable[..., Any], ranges: list[tuple[int, int]], make: Callable[[], tuple[Any, ...]]
 ) -> tuple[Any, ...]:
-    """Run work over ranges of rows, and add up what the parts leave in arrays of their own.
+    """Run work over ranges of rows, each part with arrays of its own, and add these up.
 
     Parameters
     ----------
     work : callable
-        It is called with the arrays of its part, and the first and the last row.
+        A function that is called with the arrays of its part, and the first and the last row.
     ranges : list of (int, int)
     make : callable
-        Gives the arrays of a part, of zeros.
+        A function that gives the arrays of a part, filled with zeros.
 
     Returns
     -------
@@ -391,9 +391,9 @@ def run_and_add(
 
 
 def aside(task: Callable[[], _T]) -> Callable[[], _T]:
-    """Begin a task on a thread of its own; what is returned waits for its result, or its error.
+    """Begin a task on a thread of its own; return a function that waits for its result or error.
 
-    The thread keeps no process from ending.
+    The thread does not keep a process from ending.
     """
     future: Future[_T] = Future()
 
@@ -417,7 +417,7 @@ _chosen: int | None = None
 
 
 class _Setting:
-    """A number that was set, and as a context manager the one before it at the end."""
+    """A number that was set; as a context manager it restores the one before at the end."""
 
     def __init__(self, previous: int | None) -> None:
         self._previous = previous
@@ -443,9 +443,9 @@ def threads() -> int: ...
 @overload
 def threads(n: int | None) -> _Setting: ...
 def threads(n: Any = ...) -> int | _Setting:
-    """Set how many threads fits and predictions of this process use, or tell how many.
+    """Set the number of threads of fits and predictions in this process, or return it.
 
-    ``threads()`` tells the number; ``threads(n)`` sets it from now on, and in a ``with``
+    ``threads()`` returns the number; ``threads(n)`` sets it from now on, and in a ``with``
     statement until its end; ``threads(None)`` goes back to the default.
 
     The default is the environment variable ``SEPARATRIX_THREADS``.  Where it is not set, it is
@@ -458,7 +458,7 @@ def threads(n: Any = ...) -> int | _Setting:
     BLAS is held to one thread in fits, and to the number in predictions.  Calls from several
     Python threads share one pool, and their parts together never run on more than ``n`` cores.
 
-    A child process made by ``os.fork()`` has a pool of its own. But to fork while another thread
+    A child process made by ``os.fork()`` has a pool of its own. But a fork while another thread
     computes with several threads of BLAS may wait for ever, inside ``os.fork()`` itself, because
     OpenBLAS then waits for its threads: there use the start methods ``"forkserver"`` or
     ``"spawn"`` of :mod:`multiprocessing`, or hold BLAS to one thread by ``threads(1)`` or
@@ -467,12 +467,13 @@ def threads(n: Any = ...) -> int | _Setting:
     Parameters
     ----------
     n : int or None, optional
-        At least 1; may be more than there are cores.
+        The number of threads, at least 1; may be more than there are cores.
 
     Returns
     -------
     int or context manager
-        The number without ``n``; otherwise what restores the earlier one when left.
+        Without ``n`` the number of threads; otherwise a context manager that restores the earlier
+        number when it is left.
 
     Raises
     ------
@@ -491,7 +492,7 @@ def threads(n: Any = ...) -> int | _Setting:
     global _chosen
     if n is ...:
         return n_threads()
-    # A bool is a number to Python, and a mistake here.
+    # A bool is a number to Python, but a mistake here.
     good = isinstance(n, numbers.Integral) and n is not True and n is not False and int(n) >= 1
     if not (n is None or good):
         raise ValueError(
@@ -510,7 +511,7 @@ def n_threads() -> int:
 
 
 def from_environment() -> int | None:
-    """What ``SEPARATRIX_THREADS`` says, or None where it says nothing."""
+    """The number in ``SEPARATRIX_THREADS``, or None where it is not set."""
     given = os.environ.get(_VARIABLE, "").strip()
     if not given:
         return None
@@ -526,7 +527,7 @@ def _default() -> int:
     given = from_environment()
     if given is not None:
         return given
-    # Loaded when it is needed; it comes with scikit-learn.  Logical cores, as BLAS counts them:
+    # Imported when needed; it comes with scikit-learn.  It counts logical cores, as BLAS does:
     # the rows of a sparse matrix wait for memory, and a core's second thread fills the wait.
     from joblib import cpu_count
 
@@ -536,5 +537,5 @@ def _default() -> int:
 
 
 if hasattr(os, "register_at_fork"):
-    # A child process may have been given other cores.
+    # A child process may have other cores.
     os.register_at_fork(after_in_child=_default.cache_clear)

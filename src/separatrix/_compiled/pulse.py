@@ -1,4 +1,4 @@
-"""What long operations call between their parts, so that a limit or Ctrl-C can end them."""
+"""The function that long operations call between parts, so that limits or Ctrl-C can end them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def beating(beat: Callable[[], None] | None) -> Iterator[None]:
     Parameters
     ----------
     beat : callable or None
-        Called from any thread; None lets the operations run to their end.
+        A function that is called from any thread; None lets the operations run to their end.
     """
     token = _beat.set(beat)
     try:
@@ -30,5 +30,5 @@ def _nothing() -> None:
 
 
 def current() -> Callable[[], None]:
-    """What to call between parts; the parts may be on other threads than this one."""
+    """The function to call between parts; the parts may be on other threads than this one."""
     return _beat.get() or _nothing

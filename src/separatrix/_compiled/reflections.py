@@ -50,11 +50,11 @@ def reflect(high, low, fixed, count, order):
     ----------
     high, low : ndarray of shape (n_columns, n_rows)
         The transposed matrix in two parts.  Afterwards it is ``R`` in the first ``count`` columns,
-        and ``Q'`` times what stood there in the others.
+        and ``Q'`` times the original entries in the others.
     fixed : int
-        Leading columns that keep their place.
+        The number of leading columns that keep their place.
     count : int
-        Columns that are made triangular, of which those of the largest remainder come first.
+        The number of columns that are made triangular, those of the largest remainder first.
     order : ndarray of int64, shape (count,)
         The columns' numbers; they are permuted with them.
     """

@@ -21,7 +21,7 @@ _INTEGER, _SHORT, _DOUBLE = ir.IntType(64), ir.IntType(32), ir.DoubleType()
 
 
 def _shape() -> tuple[int, int] | None:
-    """Numbers in a vector and rows of a tile; None for a processor that this is not made for."""
+    """The length of a vector and the number of rows of a tile; None for an unsuitable processor."""
     features = binding.get_host_cpu_features()
     if features.get("avx512f"):
         return 8, 8
@@ -30,7 +30,7 @@ def _shape() -> tuple[int, int] | None:
     return (2, 8) if features.get("neon") else None
 
 
-# Whether the processor is one that this is made for.
+# Whether the processor is suitable.
 KNOWN = _shape() is not None
 LANES, HEIGHT = _shape() or (8, 8)
 
@@ -130,7 +130,7 @@ def add_strip(a, start, along, across, terms, b, first, out, row):  # type: igno
 
 @intrinsic
 def prefetch(typingctx, array, place):  # type: ignore[no-untyped-def]
-    """Ask for the cache line of one entry of a C-contiguous array, into the second-level cache."""
+    """Prefetch the cache line of one entry of a C-contiguous array into the second-level cache."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -138,7 +138,7 @@ def prefetch(typingctx, array, place):  # type: ignore[no-untyped-def]
         kind = ir.FunctionType(ir.VoidType(), [byte, _SHORT, _SHORT, _SHORT])
         function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
         address = builder.bitcast(builder.gep(data, [args[1]]), byte)
-        # For reading, as data, past the first level: that one is full of what is multiplied.
+        # For reading, as data, past the first level, which is full of the factors of the products.
         builder.call(function, [address, _SHORT(0), _SHORT(2), _SHORT(1)])
         return context.get_dummy_value()
 

@@ -13,7 +13,7 @@ from separatrix._compiled.compilation import FASTMATH, njit, scalar
 def read_only(array: np.ndarray) -> np.ndarray:
     """A view that kernels cannot write to.
 
-    Also keeps compilation down: memory-mapped and ordinary input have one type.
+    It also saves compilations: memory-mapped and ordinary input have one type.
     """
     view = array.view()
     view.flags.writeable = False
@@ -64,7 +64,7 @@ def csr_add(rows, i, scale, w):
 
 @intrinsic
 def _prefetch(typingctx, array, index):
-    """Ask the processor to bring one entry of a contiguous array into its cache."""
+    """Prefetch one entry of a contiguous array into the processor's cache."""
 
     def codegen(context, builder, signature, args):
         vector = context.make_array(signature.args[0])(context, builder, args[0])
@@ -82,12 +82,12 @@ def _prefetch(typingctx, array, index):
 
 @scalar
 def dense_prefetch(rows, i):
-    """Nothing: a long row is its own prefetch."""
+    """Do nothing: a long row is its own prefetch."""
 
 
 @scalar
 def csr_prefetch(rows, i):
-    """Announce row ``i``, which is read next: rows in random order miss every cache."""
+    """Prefetch row ``i``, which is read next: rows in random order miss every cache."""
     data, indices, indptr = rows
     # A cache line of 64 bytes at a time.
     for p in range(indptr[i], indptr[i + 1], 64 // data.itemsize):
@@ -98,25 +98,25 @@ def csr_prefetch(rows, i):
 
 @scalar
 def dense_length(rows, i):
-    """How many entries of row ``i`` there are to read."""
+    """The number of entries of row ``i`` to read."""
     return rows[0].shape[1]
 
 
 @scalar
 def dense_entry(rows, i, k):
-    """Column and value of the ``k``-th of them."""
+    """The column and the value of the ``k``-th entry of row ``i``."""
     return k, np.float64(rows[0][i, k])
 
 
 @scalar
 def csr_length(rows, i):
-    """How many entries of row ``i`` there are to read."""
+    """The number of entries of row ``i`` to read."""
     return rows[2][i + 1] - rows[2][i]
 
 
 @scalar
 def csr_entry(rows, i, k):
-    """Column and value of the ``k``-th of them."""
+    """The column and the value of the ``k``-th entry of row ``i``."""
     p = np.uint64(rows[2][i]) + np.uint64(k)
     return rows[1][p], np.float64(rows[0][p])
 
@@ -126,7 +126,7 @@ def dense_block_dot(rows, first, last, w, out):
     """``out[k] = x_i . w`` for the rows ``i = first + k`` before ``last``."""
     x = rows[0]
     i = first
-    # Four rows for each look at the weights.
+    # Four rows at a time, for one reading of the weights.
     while i + 4 <= last:
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
         for j in range(x.shape[1]):
@@ -160,14 +160,14 @@ def dense_block_add(rows, first, last, scales, w):
 
 @scalar
 def turned_block_dot(rows, first, last, w, out):
-    """As :func:`dense_block_dot`, of rows that are columns of ``rows[0]``."""
+    """``out[k] = x_i . w`` as :func:`dense_block_dot`, for rows that are columns of ``rows[0]``."""
     x = rows[0]
     count, d = last - first, x.shape[0]
     for k in range(count):
         out[k] = 0.0
     j = 0
-    # Four columns for each look at the sums.  Pieces of their own, because a place that might be
-    # negative, as far as the compiler knows, is looked at one number at a time.
+    # Four columns at a time, for one reading of the sums.  They are slices, because the compiler
+    # does not use vectors where an index might be negative, for all it knows.
     while j + 4 <= d:
         p, q, r, s = w[j], w[j + 1], w[j + 2], w[j + 3]
         a, b = x[j, first:last], x[j + 1, first:last]
@@ -184,7 +184,7 @@ def turned_block_dot(rows, first, last, w, out):
 
 @scalar
 def turned_block_add(rows, first, last, scales, w):
-    """As :func:`dense_block_add`, of rows that are columns of ``rows[0]``."""
+    """``w += sum_k scales[k] x_i``, for rows that are columns of ``rows[0]``."""
     x = rows[0]
     count, d = last - first, x.shape[0]
     j = 0
@@ -226,7 +226,7 @@ def csr_block_add(rows, first, last, scales, w):
         csr_add(rows, i, scales[i - first], w)
 
 
-# The defaults that templates are written against.
+# The functions that templates are written against.
 row_dot = dense_dot
 row_add = dense_add
 block_dot = dense_block_dot
@@ -241,9 +241,9 @@ row_entry = dense_entry
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def dense_matvec(x, w, offset, out, start, stop):
-    """``X w + offset``, and its sum, for which the numbers would else be read once more."""
-    # As fast as memory gives the rows, which BLAS is for float64 alone; what is 4 kB ahead is asked
-    # for, a cache line of 64 bytes at a time, for the end of a row holds up what follows it.
+    """Compute ``X w + offset``, and the sum of its entries, without reading them once more."""
+    # As fast as memory gives the rows, which BLAS is for float64 alone; numbers 4 kB ahead are
+    # prefetched, a cache line of 64 bytes at a time, for the end of a row delays the next one.
     all_of_them = 0.0
     d, line, ahead = x.shape[1], 64 // x.itemsize, 4096 // x.itemsize
     place = start * d
@@ -262,7 +262,7 @@ def dense_matvec(x, w, offset, out, start, stop):
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def dense_rmatvec(x, a, out, start, stop):
     i = start
-    # Four rows for each look at the sums.
+    # Four rows at a time, for one reading of the sums.
     while i + 4 <= stop:
         p, q, r, s = a[i], a[i + 1], a[i + 2], a[i + 3]
         if p != 0.0 or q != 0.0 or r != 0.0 or s != 0.0:
@@ -303,7 +303,7 @@ def dense_column_squares(x, a, out, start, stop):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def turned_column_squares(x, a, out, start, stop):
-    """The same, of rows that are columns of ``x``."""
+    """``out_j += sum_i a_i x_ij^2``, for rows that are columns of ``x``."""
     weights = a[start:stop]
     for j in range(x.shape[0]):
         column = x[j, start:stop]
@@ -313,13 +313,13 @@ def turned_column_squares(x, a, out, start, stop):
         out[j] += total
 
 
-# Rows and columns of a tile that is copied while it stays in the first-level cache.
+# The number of rows and of columns of a tile that is copied within the first-level cache.
 _TILE = 32
 
 
 @njit(nogil=True, cache=True)
 def turned_copy(x, first, out):
-    """Rows from ``first`` on, that are columns of ``x``, into the rows of ``out``."""
+    """Copy rows from ``first`` on, which are columns of ``x``, into the rows of ``out``."""
     for a in range(0, out.shape[0], _TILE):
         b = min(a + _TILE, out.shape[0])
         for j in range(0, x.shape[0], _TILE):
@@ -388,9 +388,9 @@ def csr_rmatmat(data, indices, indptr, a, out, start, stop):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_half_gram(data, indices, indptr, weights, out, start, stop):
-    # What, added to its transpose, is the Gram matrix, whichever triangle a pair is put into; an
-    # index that is repeated is a pair on the diagonal, which the transpose counts twice, as it
-    # should be.  Two entries at a time share what is read of those before them.
+    # The sum of this and its transpose is the Gram matrix, whichever triangle a pair is put into; a
+    # repeated index is a pair on the diagonal, which the transpose counts twice, as it should be.
+    # Two entries at a time share the reading of those before them.
     one, two = np.uint64(1), np.uint64(2)
     for i in range(start, stop):
         weight, first, end = weights[i], np.uint64(indptr[i]), np.uint64(indptr[i + 1])
@@ -419,7 +419,7 @@ def csr_half_gram(data, indices, indptr, weights, out, start, stop):
 
 @njit(nogil=True, cache=True)
 def csr_count(indices, indptr, place, out, start, stop):
-    """How many entries of each row are in columns that have a place; row ``i`` at ``i + 1``."""
+    """Count the entries of each row in columns that have a place; row ``i`` at ``i + 1``."""
     for i in range(start, stop):
         count = 0
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
@@ -429,7 +429,7 @@ def csr_count(indices, indptr, place, out, start, stop):
 
 @njit(nogil=True, cache=True)
 def csr_pick(data, indices, indptr, place, ends, out, out_indices, start, stop):
-    """The entries of rows in columns that have a place, the columns renamed by it."""
+    """Copy the entries of rows in columns that have a place, the columns renamed by it."""
     for i in range(start, stop):
         q = ends[i]
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
@@ -474,7 +474,7 @@ def csr_absolute_rmatvec(data, indices, indptr, a, out, start, stop):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_plain_row_squares(data, indptr, out, start, stop):
-    """Where no index of a row is repeated."""
+    """Compute the squared lengths of rows in which no index is repeated."""
     for i in range(start, stop):
         total = 0.0
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
@@ -484,8 +484,8 @@ def csr_plain_row_squares(data, indptr, out, start, stop):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_row_squares(data, indices, indptr, met, scratch, out, start, stop):
-    # ``met`` holds the last row that had a column; -1 to begin with.  Returns whether any row had
-    # one twice.
+    # ``met`` holds, for each column, the last row with an entry in it; -1 at first.  Returns
+    # whether any row had a column twice.
     ever = False
     for i in range(start, stop):
         total = 0.0

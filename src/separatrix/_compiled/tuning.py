@@ -1,4 +1,4 @@
-"""Constants of a module that decide about speed or patience, and a context in which others hold."""
+"""Constants that affect the speed or the patience of a module, and a context with other ones."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Tuned(Generic[_T]):
     Parameters
     ----------
     constants : dataclass
-        A frozen record of those that hold outside of any context.
+        A frozen record of the constants outside of any context.
 
     Attributes
     ----------
     now : dataclass
-        Those that hold now.
+        The constants at present.
     """
 
     def __init__(self, constants: _T) -> None:
@@ -28,7 +28,7 @@ class Tuned(Generic[_T]):
 
     @contextlib.contextmanager
     def __call__(self, constants: _T) -> Iterator[None]:
-        """Hold other constants inside the ``with`` statement, or while a function runs.
+        """Use other constants inside the ``with`` statement, or while a function runs.
 
         Parameters
         ----------

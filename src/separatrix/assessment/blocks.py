@@ -33,7 +33,7 @@ _SHARE, _EACH = 0.125, 64
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    """What a model says of the rows of a matrix, in a form that can be sent to a worker."""
+    """A model's predictions for the rows of a matrix, in a form that can be sent to a worker."""
 
     model: Any
     decision: Decision | None
@@ -58,23 +58,23 @@ def score_blocks(
     Parameters
     ----------
     model : estimator
-        Fitted, a classifier or a regressor.
+        The fitted classifier or regressor.
     data : BlockedData
     engine : Engine, optional
-        Who goes over the blocks.
+        The engine that goes over the blocks.
     positive : label, optional
-        Of two classes the one that matters; by default the rarer.
+        The one of two classes that matters; by default the rarer.
     decision : Decision, optional
-        The score from which a row is predicted to be of it.
+        The score from which a row is predicted to be of that class.
     intervals : bool, default=False
-        Whether ``roc_auc_interval`` (of two classes whose scores were put in order) and
-        ``log_loss_interval`` are given as well; None of weighted rows.
+        Whether ``roc_auc_interval`` (for two classes whose scores were put in order) and
+        ``log_loss_interval`` are given as well; they are None for weighted rows.
 
     Returns
     -------
     dict
-        As :func:`separatrix.assessment.scoring.score_rows`, and ``roc_auc_error``: how far the
-        area may be off where the scores took too much memory to be put in order;
+        As :func:`separatrix.assessment.scoring.score_rows`, and ``roc_auc_error``: a bound on the
+        error of the area where the scores took too much memory to be put in order;
         ``average_precision`` is then None.
 
     Raises
@@ -113,7 +113,7 @@ def score_blocks(
     if not intervals:
         return out
     out |= {"roc_auc_interval": None, "log_loss_interval": None}
-    # Those of weighted figures would be others.
+    # The intervals of weighted figures would be others.
     if found.squares == found.weight == found.n_rows:
         if len(ranked) == 1 and out["average_precision"] is not None:
             one = ranked[0]
@@ -136,9 +136,9 @@ def blocks_by_groups(
     Parameters
     ----------
     model : estimator
-        Fitted, a classifier or a regressor.
+        The fitted classifier or regressor.
     data : BlockedData
-        Scanned with ``group`` and ``beside=True``.
+        The data, scanned with ``group`` and ``beside=True``.
     decision : Decision, optional
     engine : Engine, optional
 
@@ -178,9 +178,9 @@ def blocks_by_times(
     Parameters
     ----------
     data : BlockedData
-        Scanned with ``time`` and ``beside=True``.
+        The data, scanned with ``time`` and ``beside=True``.
     score : callable
-        Of the rows of a part.
+        The function that gives the scores of the rows of a part.
     engine : Engine, optional
 
     Returns

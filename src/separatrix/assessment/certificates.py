@@ -34,7 +34,7 @@ def certificate_of(model: Any, X: Any, y: Any) -> tuple[Any, str | None]:
 def certificate_record(
     model: Any, certificate: Any, why: str | None, wording: Callable[[str], str]
 ) -> dict[str, Any]:
-    """What a page says of a certificate.
+    """The record of a certificate for a page.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def certificate_record(
 
 
 def _interval(certificate: Certificate) -> dict[str, float] | None:
-    """Where the ends of the interval are in the drawing, in per cent of its width."""
+    """The places of the ends of the interval in the drawing, in per cent of its width."""
     if not (math.isfinite(certificate.gap) and math.isfinite(certificate.primal)):
         return None
     gap, tolerance = certificate.gap, certificate.tol * abs(certificate.primal)
@@ -82,7 +82,7 @@ def _interval(certificate: Certificate) -> dict[str, float] | None:
 
 
 def _digits(certificate: Certificate) -> int:
-    """How many tell the objective from its bound."""
+    """The number of digits that distinguish the objective from its bound."""
     gap = certificate.relative_gap
     if not 0.0 < gap < 1.0:
         return 6
@@ -145,7 +145,7 @@ def _of_mistakes(c: Certificate) -> list[str]:
 
 
 def certificate_findings(certificate: Any, why: str | None) -> list[Finding]:
-    """What a certificate warns of."""
+    """The findings that a certificate gives rise to."""
     if certificate is None:
         return [
             Finding(

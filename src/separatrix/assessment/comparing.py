@@ -74,7 +74,7 @@ def settings_of(name: str, n_samples: int, *, probabilities: bool = False) -> di
 
 
 def scores_probabilities(scoring: Any) -> bool:
-    """Whether a scorer of scikit-learn, or one by its name, asks for nothing but probabilities."""
+    """Whether a scorer of scikit-learn, or one by its name, needs nothing but probabilities."""
     from sklearn.metrics import get_scorer
 
     scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
@@ -103,7 +103,7 @@ def compare(
     yardstick: bool = False,
     random_state: int = 0,
 ) -> Comparison:
-    """Fit several models to the same folds, certified, and say which differences are noise.
+    """Fit several models to the same folds, certified, and report which differences are noise.
 
     Parameters
     ----------
@@ -111,19 +111,20 @@ def compare(
     y : array-like of shape (n_samples,)
         Classes, or a quantity: numbers with fractions, or more different ones than classes have.
     models : mapping of str to estimator, sequence of str, or str, optional
-        What takes part, or the names of some of those that do by default, or ``"all"``: of classes
-        ``logistic``, ``svm``, ``kernel-svm`` (on landmarks for many rows), ``lda``, ``qda``,
-        ``lstsq``, ``perceptron``, ``stump`` and ``constant``, of a quantity ``lstsq``, ``huber``,
-        ``poisson`` (of whole numbers from 0 on), ``poly`` and ``constant``. Where probabilities
-        are scored, those named that have none are calibrated.
+        The models that take part, or the names of some of these, or by default ``"all"`` of them:
+        for classes ``logistic``, ``svm``, ``kernel-svm`` (on landmarks for many rows), ``lda``,
+        ``qda``, ``lstsq``, ``perceptron``, ``stump`` and ``constant``; for a quantity ``lstsq``,
+        ``huber``, ``poisson`` (for whole numbers from 0 on), ``poly`` and ``constant``. Where
+        probabilities are scored, those named that have none are calibrated.
     cv : int, splitter or iterable, default=5
-        How many folds, drawn at random and for classes class by class; equal rows stay together.
+        The number of folds, which are drawn at random and for classes class by class, with equal
+        rows together; or a splitter, or the folds themselves.
     scoring : str or callable, optional
-        One of scikit-learn's scorers; accuracy, or R^2 of a quantity, by default.
+        One of scikit-learn's scorers; by default accuracy, or R^2 for a quantity.
     sample_weight : array-like of shape (n_samples,), optional
-        For the fits and the scores; rows of weight zero are in no fold.
+        The weights of the rows in fits and scores; rows of weight zero are in no fold.
     groups : array-like of shape (n_samples,), optional
-        Rows of one group stay on one side.
+        The groups of the rows; rows of one group stay on one side.
     times : array-like of shape (n_samples,), optional
         Numbers by which each fold fits the rows before those that it scores: forward chaining.
     standardise : bool, default=True
@@ -137,7 +138,7 @@ def compare(
         Whether to fit scikit-learn's histogram gradient boosting as well, at its defaults and
         after all others: it is neither linear nor certified, and shows what linearity costs.
     random_state : int, default=0
-        Of the folds and the fits.
+        The seed of the folds and the fits.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What came of several models on the same folds: scores, differences, and which may be chance."""
+"""Results of several models on the same folds: scores, differences, and which may be chance."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from separatrix.messages.markup import paragraphs_html, table_html, table_text
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """What came of one model.
+    """The results of one model.
 
     Attributes
     ----------
     name : str
     estimator : estimator
-        Not fitted.
+        The model, not fitted.
     scores : ndarray of shape (n_folds,)
-        On the rows of each fold that it was not fitted to; NaN where it has none.
+        The scores on the rows of each fold that it was not fitted to; NaN where it has none.
     seconds : float
-        Of the fits to the folds, added up.
+        The seconds of the fits to the folds, added up.
     gap : float or None
-        The largest certified relative gap of the fits, of a closed form its largest residual;
-        None of a model without a certificate.
+        The largest certified relative gap of the fits, for a closed form the largest relative
+        residual; None for a model without a certificate.
     certified : bool
         Whether every fit reached its tolerance.
     status : str
-        How the fit that came least far ended.
+        The status at the end of the fit that came least far.
     why : str
-        Why there are no scores, in a sentence; empty where there are.
+        The reason why there are no scores, in a sentence; empty where there are some.
     stopped : str
-        What ended the fits before the last fold, in a sentence; empty where nothing did. The
-        scores of the folds before are kept.
+        The reason why the fits ended before the last fold, in a sentence; empty where they did
+        not. The scores of the folds before are kept.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Contender:
 
     @property
     def n_scored(self) -> int:
-        """How many folds have a score."""
+        """The number of folds that have a score."""
         return int(np.isfinite(self.scores).sum())
 
 
@@ -69,10 +69,10 @@ class Comparison:
     Attributes
     ----------
     contenders : tuple of Contender
-        By falling score; those that were stopped before the last fold come after the others, and
-        those without a score at the end.
+        The models by falling score; those that were stopped before the last fold come after the
+        others, and those without a score at the end.
     scoring : str
-        What the scores are.
+        The name of the scores.
     n_folds : int
     n_samples : int
     shares : float
@@ -88,10 +88,10 @@ class Comparison:
     Notes
     -----
     The difference of two models has one value a fold, :math:`d_1, \dots, d_k`. The folds share
-    most of the rows that they fit, so :math:`s^2 / k` says too little of how much their mean
-    would vary; the interval is that of Nadeau and Bengio (2003), Inference for the
-    generalization error: :math:`\bar d \pm t_{k-1} \sqrt{(1/k + n_{score} / n_{fit})\, s^2}`, at
-    95 %. That the best was chosen by the same scores is not accounted for.
+    most of the rows that they fit, so :math:`s^2 / k` understates how much their mean would vary;
+    the interval is that of Nadeau and Bengio (2003), Inference for the generalization error:
+    :math:`\bar d \pm t_{k-1} \sqrt{(1/k + n_{score} / n_{fit})\, s^2}`, at 95 %. It does not
+    account for the choice of the best model by the same scores.
 
     Examples
     --------
@@ -112,16 +112,17 @@ class Comparison:
 
     @property
     def best(self) -> Contender:
-        """The one with the highest score."""
+        """The model with the highest score."""
         return self.contenders[0]
 
     def behind(self, contender: Contender) -> tuple[float, float, float] | None:
-        """How far a contender is behind the best: the mean over the folds and its interval.
+        """The difference of a contender from the best: the mean over the folds and its interval.
 
         Returns
         -------
         mean, low, high : float
-            Over the folds that both were scored on; None where there are none.
+            The mean over the folds that both were scored on, and its interval; None where there are
+            no such folds.
         """
         apart = self.best.scores - contender.scores
         apart = apart[np.isfinite(apart)]
@@ -142,11 +143,11 @@ class Comparison:
         return found[1] <= 0.0 <= found[2]
 
     def table(self) -> list[dict[str, Any]]:
-        """One record a contender, of plain values."""
+        """The records of the contenders, of plain values."""
         return [self._record(one) for one in self.contenders]
 
     def yardstick_record(self) -> dict[str, Any] | None:
-        """The same of the yardstick; None where there is none."""
+        """The record of the yardstick; None where there is none."""
         if self.yardstick is None:
             return None
         about = {"estimator": type(self.yardstick.estimator).__name__, "linear": False}
@@ -186,7 +187,7 @@ class Comparison:
 
     @property
     def digits(self) -> int:
-        """Decimals of scores: as many as so many rows can tell apart."""
+        """The decimals of scores that this number of rows can distinguish."""
         return 3 if self.n_samples < 10_000 else 4
 
     def _apart(self, one: Contender) -> str:
@@ -240,7 +241,7 @@ class Comparison:
 
     @property
     def beside_the_yardstick(self) -> str:
-        """What the yardstick is, and how far the best model is from it; empty without one."""
+        """The yardstick, and how far the best model is from it, in words; empty without one."""
         one = self.yardstick
         if one is None:
             return ""
@@ -258,7 +259,7 @@ class Comparison:
         return f"{text}; it is {where} {self.best.name} by {by}, {chance} on these folds"
 
     def remarks(self) -> list[str]:
-        """Which models have no score or not all of them, and why, and which fits are marked."""
+        """Remarks on models that lack scores, with the reason, and on fits that are marked."""
         unfinished = "a fit stopped above its tolerance, which the list marks with !"
         measured = [one for one in (*self.contenders, self.yardstick) if one is not None]
         return [

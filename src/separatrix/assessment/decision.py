@@ -1,4 +1,4 @@
-"""Which of two classes matters, and the threshold from which a row is predicted to be of it."""
+"""The positive one of two classes, and the threshold from which rows are predicted to be of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from separatrix.assessment.scoring import Predictions, gives_probabilities
 from separatrix.messages import quoted
 
 _RESAMPLES = 200
-# What a threshold is compared with.
+# The figures that a threshold is compared with.
 PROBABILITY, SCORE = "probability", "score"
 
 
@@ -27,14 +27,15 @@ class Decision:
     threshold : float
         Rows at or above it are positive.
     scale : {"probability", "score"}
-        What it is compared with: the probability of the positive class, or for a model without
-        probabilities its score, which is above zero on its side.
+        The figure that the threshold is compared with: the probability of the positive class, or
+        for a model without probabilities its score, which is above zero on its side.
     goal : str or None
-        What it was chosen for: ``f1``, ``balanced`` or ``cost=5:1``.
+        The goal of its choice: ``f1``, ``balanced`` or ``cost=5:1``.
     interval : tuple of two floats, or None
-        95 % of the thresholds that other rows like these would have chosen.
+        The interval of 95 % of the thresholds that other rows like these would have chosen.
     value, value_interval : float and tuple of two floats, or None
-        What the goal came to on the rows that chose, and on rows that did not (bootstrap).
+        The value of the goal on the rows that chose, and its interval on rows that did not
+        (bootstrap).
     """
 
     positive: Any
@@ -57,7 +58,7 @@ class Decision:
 
     @classmethod
     def of(cls, provenance: Mapping[str, Any], model: Any) -> Decision | None:
-        """The one that a model file states, where its model can follow it."""
+        """The decision that a model file states, where its model can follow it."""
         found = provenance.get("decision")
         classes = getattr(model, "classes_", None)
         if found is None or classes is None or len(classes) != 2:
@@ -125,7 +126,7 @@ def _balanced(
 
 
 def goal_of(text: str) -> Goal:
-    """What a threshold is chosen for, by its name: ``f1``, ``balanced`` or ``cost=5:1``.
+    """The goal of the choice of a threshold, by its name: ``f1``, ``balanced`` or ``cost=5:1``.
 
     ``cost=5:1`` is five for a row of the positive class that is missed and one for another that is
     taken for it; its value is the negative mean cost of a row.
@@ -165,7 +166,7 @@ class _Sorted:
     positive: np.ndarray
 
     def chosen(self, counts: np.ndarray, goal: Goal) -> tuple[float, float]:
-        """The best threshold for rows that count so often, and what the goal comes to."""
+        """The best threshold for rows with these counts, and the value of the goal."""
         hit = np.cumsum(counts * self.positive)
         alarm = np.cumsum(counts * ~self.positive)
         # A threshold stands between two different scores, below them all, or above.
@@ -182,7 +183,7 @@ class _Sorted:
         return 0.5 * float(self.scores[at] + below), float(value.max())
 
     def value(self, threshold: float, counts: np.ndarray, goal: Goal) -> float:
-        """What the goal comes to at a threshold."""
+        """The value of the goal at a threshold."""
         above = self.scores >= threshold
         hit, alarm = counts @ (above & self.positive), counts @ (above & ~self.positive)
         miss, reject = counts @ (~above & self.positive), counts @ (~above & ~self.positive)
@@ -198,16 +199,16 @@ def choose_threshold(
     *,
     seed: int = 0,
 ) -> Decision:
-    """The threshold that does best on some rows, and how far other rows would have put it.
+    """The threshold that does best on some rows, and the interval of those that others choose.
 
-    The intervals are of 200 resamples of the rows (Efron, 1979): the threshold that each chooses,
-    and what that threshold comes to on the rows that are not in the resample, which did not choose
-    it.
+    The intervals are those of 200 resamples of the rows (Efron, 1979): of the threshold that each
+    chooses, and of the value of the goal for it on the rows that are not in the resample, which
+    did not choose it.
 
     Parameters
     ----------
     predicted : Predictions
-        Of rows that the model was not fitted to.
+        The predictions for rows that the model was not fitted to.
     y : ndarray of shape (n,)
     classes : ndarray of two labels
     positive : label
@@ -253,7 +254,7 @@ def choose_threshold(
 
 
 def _middle(values: list[float]) -> tuple[float, float] | None:
-    """Where 95 % of some values are."""
+    """The interval of the middle 95 % of some values; None for too few values."""
     if len(values) < _RESAMPLES // 2:
         return None
     low, high = np.quantile(values, [0.025, 0.975])

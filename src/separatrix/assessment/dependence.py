@@ -24,13 +24,14 @@ def leave_out_dependent(encoder: Encoder, X: Any, *, fit_intercept: bool) -> str
     """Take features from an encoding that are exact combinations of others.
 
     Their coefficients would not be determined, and no coefficient of the others would have a
-    standard error. What a fit predicts does not depend on them. Of those that depend on one
-    another the last in the order of the encoding go, which are levels rather than numbers.
+    standard error. The predictions of a fit do not depend on them. Among features that depend on
+    one another, the last in the order of the encoding are left out, which are levels rather than
+    numbers.
 
     Parameters
     ----------
     encoder : Encoder
-        Changed where something is left out.
+        The encoding, which is changed where something is left out.
     X : matrix of shape (n_rows, n_features)
         The rows to fit.
     fit_intercept : bool
@@ -39,7 +40,7 @@ def leave_out_dependent(encoder: Encoder, X: Any, *, fit_intercept: bool) -> str
     Returns
     -------
     str or None
-        What was left out and why, in one sentence.
+        The features that were left out and the reason, in one sentence.
     """
     n, d = X.shape
     # With too few rows everything depends on everything, which the fit itself reports.

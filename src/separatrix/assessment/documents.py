@@ -32,7 +32,7 @@ def headline(scores: dict[str, Any]) -> str:
     low, high = scores["accuracy_interval"]
     parts = [f"accuracy {scores['accuracy']:.3f} [{low:.3f}, {high:.3f}]"]
     if scores["roc_auc"] is not None:
-        # Scores that were counted in bins leave it open by so much.
+        # Scores that were counted in bins determine it only up to this error.
         error = scores.get("roc_auc_error") or 0.0
         within = f" (within {error:.3f})" if error >= 5e-4 else ""
         parts.append(f"ROC AUC {scores['roc_auc']:.3f}{within}")

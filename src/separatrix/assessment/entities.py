@@ -8,8 +8,8 @@ another column, and :math:`D_b` that of two rows of different values, the likene
 .. math:: 1 - D_w / D_b ,
 
 the intraclass correlation (Fisher, 1925) of numbers, taken of ranks here, and for categories, of
-which two are 0 or 1 apart, the coefficient of Fleiss (1971).  It is 0 where the value says nothing
-of the other column, and 1 where it determines it.
+which two are 0 or 1 apart, the coefficient of Fleiss (1971).  It is 0 where the value carries no
+information on the other column, and 1 where it determines it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from separatrix.tables.categorical import Categorical, first_appearance
 from separatrix.tables.row_times import is_named
 from separatrix.tables.table import missing_mask
 
-# Of fewer values nothing can be held out, and categories have so many.
+# With fewer values than this there is nothing to hold out; categories often have fewer.
 _LEAST_VALUES = 20
-# The rows that are compared: so many, and of each value so many at most.
+# The number of rows that are compared, and the most rows of each value.
 _ROWS, _ROWS_EACH = 1_500, 10
 # Columns that are compared at most, and at first, and the rows in which values are counted first.
 _COLUMNS, _GLANCE, _FIRST = 60, 8, 2_000
@@ -36,7 +36,8 @@ _COLUMNS, _GLANCE, _FIRST = 60, 8, 2_000
 _DRAWN = 5_000
 # Rows of an entity are alike in half of the columns, and so much in the mean.
 _ALIKE, _ALIKE_IN_ONE = 0.35, 0.2
-# What a column says that is named like an entity, or that goes with the target.
+# The least likeness of rows by a column that is named like an entity, and their least likeness in
+# the target by a column that goes with the target.
 _NAMED, _OF_TARGET = 0.05, 0.5
 # Neighbours among numbers are as alike as equal ones: then they are a quantity.
 _QUANTITY = 0.5
@@ -49,7 +50,7 @@ _ENTITIES = re.compile(
     r"account|konto|policyholder|versichert|device|gerät|geraet|machine|maschine|vehicle|fahrzeug|"
     r"animal|donor|spender|paziente|paciente"
 )
-# New rows are of the same places and goods, so that a random split asks what they ask.
+# New rows are of the same places and goods, so that a random split is a fair test for them.
 _CATEGORIES = re.compile(
     r"store|shop|filiale|branch|markt|magasin|country|land$|länder|pays|nation|país|pais|state|"
     r"region|région|city|stadt|ville|ciudad|plz|zip|postal|product|produkt|produit|producto|item|"
@@ -68,9 +69,9 @@ class Repeated:
     ----------
     column : str
     n_values : int
-        How many entities there are.
+        The number of entities.
     likeness : float
-        The mean over the other columns.
+        The mean likeness over the other columns.
     of_target : float
         The likeness in the target.
     """
@@ -129,8 +130,8 @@ def possible_groups(table: Table, y: np.ndarray) -> list[str]:
     Returns
     -------
     list of str
-        The likeliest first. Whether one of them is a group is decided by :func:`likely_group` on
-        rows that are drawn by it.
+        The columns, the likeliest first. Whether one of them is a group is decided by
+        :func:`likely_group` on rows that are drawn by it.
 
     Examples
     --------
@@ -169,7 +170,7 @@ def _is_named(name: str) -> bool | None:
 
 
 def _judged(table: Table, name: str, y: np.ndarray) -> tuple[tuple[bool, float], Repeated] | None:
-    """What a column is worth as a group, with its likeness; None where it is none."""
+    """The worth of a column as a group, with its likeness; None where it is no group."""
     named = _is_named(name)
     codes = None if named is None else _codes(table, name)
     if codes is None or named is None:
@@ -190,7 +191,7 @@ def _judged(table: Table, name: str, y: np.ndarray) -> tuple[tuple[bool, float],
     of_target, near_target = own or (0.0, 0.0)
     alike: list[float] = []
     near: list[float] = []
-    # Some of all columns first: of most candidates they are enough.
+    # A part of all columns comes first: for most candidates it is enough.
     step = max(1, len(others) // _GLANCE)
     others = [*others[::step], *(one for k, one in enumerate(others) if k % step)]
     for k, other in enumerate(others[:_COLUMNS]):
@@ -216,7 +217,7 @@ def _judged(table: Table, name: str, y: np.ndarray) -> tuple[tuple[bool, float],
 
 
 def _codes(table: Table, name: str) -> np.ndarray | None:
-    """The place of each row's value among the values in their order; None of no names."""
+    """The place of each row's value among the values in order; None where these are no names."""
     column = table.columns[name]
     if name in table.dates or name in table.derived:
         return None
@@ -226,7 +227,7 @@ def _codes(table: Table, name: str) -> np.ndarray | None:
         _, codes = np.unique(column.codes, return_inverse=True)
         order = np.argsort(np.argsort(column.levels[np.unique(column.codes)].astype(str)))
         return order[codes.reshape(-1)]
-    # Most columns are told apart by some of their rows.
+    # A part of the rows suffices to rule out most columns.
     step = max(1, table.n_rows // _FIRST)
     some = column[::step]
     if missing_mask(some).any():
@@ -255,7 +256,7 @@ def _codes(table: Table, name: str) -> np.ndarray | None:
 
 
 def _some_rows(codes: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of some values, and of each the place of its value among these."""
+    """Rows of some values, and the place of each row's value among these values."""
     rng = np.random.default_rng(0)
     repeated = rng.permutation(np.flatnonzero(sizes > 1))
     taken = np.minimum(sizes[repeated], _ROWS_EACH)
@@ -273,7 +274,7 @@ def _some_rows(codes: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.nda
     rows, group = rows[order], group[order]
     first = np.searchsorted(group, np.arange(len(chosen)))
     kept = np.arange(len(rows)) - first[group] < _ROWS_EACH
-    # Of a value of which no row was drawn there is none.
+    # A value of which no row was drawn has no place here.
     return rows[kept], np.unique(group[kept], return_inverse=True)[1].reshape(-1)
 
 
@@ -287,7 +288,7 @@ def _values(column: Any, rows: np.ndarray) -> tuple[np.ndarray, bool]:
     numbers = values.astype(np.float64)
     _, ranks, counts = np.unique(numbers[~gone], return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - 0.5 * counts
-    # What is missing lies between all others, as far from either end.
+    # Missing values lie between all others, as far from either end.
     out = np.full(len(numbers), 0.5)
     out[~gone] = middle[ranks.reshape(-1)] / max(1, int((~gone).sum()))
     return out, False
@@ -296,7 +297,7 @@ def _values(column: Any, rows: np.ndarray) -> tuple[np.ndarray, bool]:
 def _likeness(given: tuple[np.ndarray, bool], group: np.ndarray) -> tuple[float, float] | None:
     """The likeness of rows of one value, and that of rows of neighbouring ones.
 
-    None of a column that is constant.
+    None for a column that is constant.
     """
     values, nominal = given
     difference = _disagreeing if nominal else _squared
@@ -319,7 +320,7 @@ def _squared(values: np.ndarray, group: np.ndarray) -> tuple[float, float]:
 
 
 def _disagreeing(codes: np.ndarray, group: np.ndarray) -> tuple[float, float]:
-    """The pairs of rows of one group, and how many of them differ."""
+    """The number of pairs of rows of one group, and the number of them that differ."""
     sizes = np.bincount(group)
     both = np.unique(group * (int(codes.max()) + 1) + codes, return_counts=True)[1]
     pairs = float((sizes * (sizes - 1)).sum()) / 2.0

@@ -1,4 +1,4 @@
-"""What a report is about: a model, its rows, and how they were encoded."""
+"""The subject of a report: a model, its rows, and how they were encoded."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ class Part:
     key : {"held_out", "fit", "given"}
         Rows that the fit has not seen, those it was fitted to, or others of which nothing is known.
     name : str
-        What sentences call them: ``held-out rows``.
+        The name of the rows in sentences: ``held-out rows``.
     X, y : matrix and ndarray
     numbers : ndarray of int
-        How rows are called.
+        The numbers by which rows are called.
     table : Table or None
         The same rows before they were encoded.
     positive : label or None
         The positive one of two classes, where it was chosen.
     decision : Decision or None
-        The score from which a row is predicted to be of it.
+        The score from which a row is predicted to be of that class.
     weights : ndarray or None
-        How much each row counts.
+        The weights of the rows.
     groups : (str, ndarray of str) or None
         The column of groups and the group of each row, where rows were split by it.
     """
@@ -65,7 +65,7 @@ class Part:
 
     @cached_property
     def predictions(self) -> Predictions:
-        """What the model says of them."""
+        """The predictions of the model for these rows."""
         return predictions(self.model, self.X, self.decision)
 
 
@@ -73,8 +73,8 @@ class Part:
 class EvaluationData:
     """Everything that the sections of a report are made from.
 
-    ``figures``: those of all rows, by part, where ``parts`` has a sample of them. ``scales``: how
-    many units of its column make one unit of a feature.
+    ``figures``: the figures of all rows, by part, where ``parts`` has a sample of them.
+    ``scales``: the number of units of its column that make one unit of a feature.
     """
 
     model: Any
@@ -131,7 +131,7 @@ class EvaluationData:
 
     @property
     def measured(self) -> Part:
-        """The rows that say most about new ones."""
+        """The rows that are most informative about new ones."""
         return self.part("held_out", "given", "fit") or self.parts[0]
 
     @property

@@ -28,9 +28,9 @@ def finding_record(
     wording: Callable[[str], str],
     diagnosis: Diagnosis | None,
 ) -> dict[str, Any]:
-    """All that may be wrong, from the gravest.
+    """The findings on all that may be wrong, from the gravest.
 
-    ``diagnosis``: what :func:`diagnosis_of` gives.
+    ``diagnosis``: the result of :func:`diagnosis_of`.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def finding_record(
 
 
 def _other_findings(provenance: Mapping[str, Any]) -> list[Finding]:
-    """What the scores warn of that the fit measured beside that of its random split."""
+    """The findings from the scores that the fit measured beside that of its random split."""
     held_out = provenance.get("held_out")
     if held_out is None:
         return []
@@ -131,7 +131,7 @@ def _explained(finding: Finding) -> Finding:
 
 def _of_model(finding: Finding, model: Any) -> Finding:
     """A finding about the data, as far as it is true of the model."""
-    # What it means for a model whose weights stay finite all the same.
+    # The explanation for a model whose weights stay finite all the same.
     why = stated(model, "_where_separable")
     if why is None or finding.code not in ("separable", "quasi_separable"):
         return finding

@@ -1,4 +1,4 @@
-"""How far figures measured on a sample of rows may be from those of all rows: 95 % intervals.
+"""The 95 % intervals of the figures of all rows, from a sample of the rows.
 
 Proportions have Wilson's interval. A mean over rows has Student's, and so has any figure whose
 error is, for many rows, a mean of one term a row (its *influence function*).
@@ -18,7 +18,7 @@ from separatrix.assessment.scoring import Z, wilson_interval
 def mean_interval(values: np.ndarray) -> list[float] | None:
     """The interval of the mean of a figure that every row has; None for fewer than two rows.
 
-    Of a figure that is never negative neither is the mean.
+    For a figure that is never negative the interval has no negative end.
     """
     if len(values) < 2 or not np.isfinite(values).all():
         return None
@@ -85,10 +85,10 @@ def area_interval(y: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> lis
 def _around(area: float, half: float, smallest: int) -> list[float]:
     """The interval about an area, whose standard error times ``Z`` is ``half``.
 
-    ``smallest``: how many rows the smallest side has.
+    ``smallest``: the number of rows of the smallest side.
     """
     if half == 0.0 or not 0.0 < area < 1.0:
-        # Every pair is in order, which of few rows does not prove that all others are.
+        # Every pair is in order, which for few rows does not prove that all others are.
         return list(wilson_interval(round(area * smallest), smallest))
     # On the scale of log odds, so that the ends are within 0 and 1.
     odds, half = math.log(area / (1.0 - area)), half / (area * (1.0 - area))
@@ -112,7 +112,7 @@ def mean_interval_of_sums(mean: float, squares: float, n: int) -> list[float] | 
 
 
 def area_interval_of_levels(hits: np.ndarray, others: np.ndarray) -> list[float] | None:
-    """:func:`area_interval` of two classes, from how many rows have each score, highest first.
+    """:func:`area_interval` of two classes, from the counts of rows by score, highest first.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def area_interval_of_levels(hits: np.ndarray, others: np.ndarray) -> list[float]
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
-    """From 1 on; of values that are equal the mean. (scipy.stats takes long to import.)"""
+    """The ranks from 1 on, with the mean for equal values. (scipy.stats takes long to import.)"""
     ordered = np.sort(values)
     first, last = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
     return 0.5 * (first + last + 1.0)

@@ -1,10 +1,10 @@
 r"""Columns that give the target away: known with it or after it, and missing from new rows.
 
-One that does so alone is found by what it says of rows that are held out: a number by the order of
-its values (the area under the ROC curve), or of a quantity by a line; a category by the mean target
-of its levels in the rows that were fitted.  One that does so together with another, such as what
-was repaid of a loan together with its amount, is found by the model: its score is high, and falls
-far where the values of this column are exchanged among the rows.
+A column that does so alone is found by how it predicts rows that are held out: a number by the
+order of its values (the area under the ROC curve), or for a quantity by a line; a category by the
+mean target of its levels in the rows that were fitted.  A column that does so together with
+another, such as what was repaid of a loan together with its amount, is found by the model: its
+score is high, and falls far where the values of this column are exchanged among the rows.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ from separatrix.tables.table import missing_mask
 TELLING = 0.99
 """A column that scores more than this alone gives the target away."""
 
-# Rows that are looked at, and the fewest of them, of each class and in all, that tell anything.
+# The most fitted and held-out rows that are used, and the fewest rows, in all and of each class,
+# that are enough for a score.
 _FITTED, _HELD, _LEAST, _LEAST_OF_CLASS = 6_000, 3_000, 50, 10
-# Of many classes each against the rest would take long.
+# With more classes each against the rest would take long.
 _CLASSES = 20
-# So many of the held-out rows, where as many as tell anything are of each class, tell first that a
-# column scores far less: where all of them have an area of .99, these hardly ever have one of this.
+# About so many of the held-out rows, where _LEAST of them are of each class, show first whether a
+# column scores far less: where the area of all rows is .99, theirs is hardly ever below .95.
 _FEW_HELD, _FAR_BELOW = 600, 0.95
 
 
 def single_scores(
     table: Table, y: np.ndarray, fitted: np.ndarray, held: np.ndarray, *, quantity: bool
 ) -> dict[str, float]:
-    """How well each column predicts held-out rows alone.
+    """The score of each column alone on held-out rows.
 
     Parameters
     ----------
     table : Table
-        Without the target.
+        The table without the target.
     y : ndarray of shape (n_rows,)
     fitted, held : ndarray of int
         The numbers of the rows from which levels are learned, and on which columns are scored.
@@ -51,10 +52,10 @@ def single_scores(
     Returns
     -------
     dict
-        The area under the ROC curve by column, of more than two classes the mean over them; of a
-        quantity R^2.  Of many rows some are enough for columns that score far less than
-        :data:`TELLING`.  Of a column that lacks values it is the higher of that of all rows and
-        that of the rows that have one.  Empty where there are too few rows.
+        The scores by column: the area under the ROC curve, for more than two classes its mean over
+        the classes; R^2 for a quantity.  Where rows are many, a part of them scores a column that
+        is far below :data:`TELLING`.  The score of a column that lacks values is the higher of
+        those of all rows and of the rows that have one.  Empty where there are too few rows.
 
     Examples
     --------
@@ -75,7 +76,7 @@ def single_scores(
     )
     if len(held) < _LEAST or table.matrix is not None:
         return {}
-    # Of the other rows nothing is needed.
+    # The other rows are not needed.
     chosen = np.concatenate([fitted, held])
     y, fitted, held = np.asarray(y)[chosen], np.arange(len(fitted)), np.arange(len(held))
     held += len(fitted)
@@ -105,7 +106,7 @@ def single_scores(
             score = _score(true[some], predicted[some], quantity)
             whole = score < _FAR_BELOW or some == slice(None)
             found[name] = score if whole else _score(true, predicted, quantity)
-            # What gives the target away does so where it is known, however often that is.
+            # A column that gives the target away does so where it is known, however often that is.
             there = ~missing_mask(column[held])
             if not there.all() and _enough(true[there], quantity):
                 known = _score(true[there], predicted[there], quantity)
@@ -114,7 +115,7 @@ def single_scores(
 
 
 def _enough(targets: np.ndarray, quantity: bool) -> bool:
-    """Whether rows tell anything: so many of them, and of classes so many on either side."""
+    """Whether there are enough rows for a score, and for classes enough on either side."""
     if quantity or len(targets) < _LEAST:
         return len(targets) >= _LEAST
     hits = targets.sum(axis=0)
@@ -140,7 +141,7 @@ def _of_levels(
 def _of_numbers(
     column: Any, targets: np.ndarray, fitted: np.ndarray, held: np.ndarray, quantity: bool
 ) -> np.ndarray | None:
-    """Values in the order in which they speak for the target; what is missing where it belongs."""
+    """Values in the order in which they predict the target, missing ones where they belong."""
     values = np.ma.getdata(column).astype(np.float64)
     gone = missing_mask(column) | ~np.isfinite(values)
     there = fitted[~gone[fitted]]
@@ -180,14 +181,14 @@ def _score(targets: np.ndarray, predicted: np.ndarray, quantity: bool) -> float:
 
 
 def _mean_area(scores: np.ndarray, hits: np.ndarray) -> float:
-    """The mean area under the ROC curves of columns; where it is below a half, of the others."""
+    """The mean area under the ROC curves of columns, each reversed where it is below a half."""
     ones = np.ones(len(scores))
     areas = [Ranked.of(own, hit, ones).area for own, hit in zip(scores.T, hits.T, strict=True)]
     return float(np.mean([0.5 if area is None else max(area, 1.0 - area) for area in areas]))
 
 
 def falls_without(model: Any, X: Any, y: np.ndarray, columns: list[list[int]]) -> np.ndarray | None:
-    """How far a linear model's score falls where values of columns are exchanged among the rows.
+    """The fall of a linear model's score where values of columns are exchanged among the rows.
 
     Parameters
     ----------

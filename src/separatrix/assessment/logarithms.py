@@ -16,7 +16,7 @@ from separatrix.tables import Encoder, Table
 from separatrix.tables.number_encoding import Number
 from separatrix.tables.table import missing_mask, quote
 
-# What is looked at, so that a fit hardly takes longer.
+# The most rows, features and columns that are examined, so that a fit hardly takes longer.
 _ROWS, _FEATURES, _COLUMNS = 2000, 150, 5
 _FEWEST_ROWS = 100
 _FOLDS = 5
@@ -51,12 +51,12 @@ def logarithms_that_help(
         Labels, of two classes, or a quantity.
     quantity : bool
     seed : int
-        Of the sample of the rows.
+        The seed of the sample of the rows.
 
     Returns
     -------
     Message or None
-        The columns and the gain; None where nothing is gained by more than chance makes of it.
+        The columns and the gain; None where no gain is more than chance explains.
     """
     n, d = X.shape
     labels = np.unique(y)
@@ -92,7 +92,7 @@ def logarithms_that_help(
 
 
 def _is_gain(gains: np.ndarray) -> bool:
-    """Whether folds gain what is worth a line, and more than twice its standard error."""
+    """Whether the mean gain of folds is worth a line, and more than twice its standard error."""
     error = float(np.std(gains, ddof=1)) / len(gains) ** 0.5
     return float(gains.mean()) > max(_GAIN, 2.0 * error)
 
@@ -125,7 +125,7 @@ def _candidates(encoder: Encoder, table: Table, rows: np.ndarray) -> list[_Candi
 
 
 def _skewness(values: np.ndarray) -> float:
-    """The third moment about the mean, in standard deviations; NaN of constant values."""
+    """The third moment about the mean, in standard deviations; NaN for constant values."""
     with np.errstate(all="ignore"):
         unit = values / np.abs(values).max()
         z = unit - unit.mean()

@@ -26,7 +26,7 @@ from separatrix.scale.blocks import BlockedData
 
 # Every report makes these tests: chance alone exceeds this score once in thousands.
 _FAR = 4.0
-# A normal approximation says nothing of fewer rows.
+# A normal approximation is of no use for fewer rows.
 _FEW_ROWS = 50
 
 
@@ -36,7 +36,7 @@ def measure(part: Part) -> dict[str, Any]:
     record: dict[str, Any] = {"rows": part.key, "name": part.name}
     record |= score_predictions(model, predicted, y, part.positive, part.weights)
     if "mse" in record:
-        # Those of weighted figures would be others.
+        # The intervals of weighted figures would be others.
         found = number_intervals(y, predicted.labels) if part.weights is None else {}
         return record | {f"{name}_interval": found.get(name) for name in ("r2", "rmse", "mae")}
     record["roc_auc_interval"] = None
@@ -76,7 +76,7 @@ def measure_blocks(
 ) -> dict[str, Any]:
     """The figures of rows that come in blocks; those that need all scores at once are None.
 
-    ``key`` and ``name``: as of a :class:`Part`.
+    ``key`` and ``name``: as in :class:`Part`.
     """
     record: dict[str, Any] = {"rows": key, "name": name}
     record |= score_blocks(model, data, positive=positive, decision=decision, intervals=True)
@@ -87,11 +87,12 @@ def measure_blocks(
 
 
 def calibration_z(probabilities: np.ndarray, own: np.ndarray) -> float | None:
-    r"""How far the squared error of probabilities is from what they themselves promise.
+    r"""The deviation of the squared error of probabilities from its expected value.
 
-    In standard deviations, after Spiegelhalter (1986): of labels drawn with the probabilities
-    :math:`p`, :math:`\sum (y - p)(1 - 2p)` has the mean 0 and the variance
-    :math:`\sum (1 - 2p)^2 p (1 - p)`.  For several classes that of the class farthest from it.
+    It is in standard deviations, after Spiegelhalter (1986): for labels drawn with the
+    probabilities :math:`p`, :math:`\sum (y - p)(1 - 2p)` has the mean 0 and the variance
+    :math:`\sum (1 - 2p)^2 p (1 - p)`.  For several classes it is the deviation of the class for
+    which it is largest.
 
     Parameters
     ----------
@@ -113,16 +114,16 @@ def calibration_z(probabilities: np.ndarray, own: np.ndarray) -> float | None:
 def spoiled_by_weights(model: Any, predicted: Predictions, y: np.ndarray) -> Finding | None:
     r"""Return the finding that class weights shift the probabilities; None where they do not.
 
-    Of labels drawn with the probabilities :math:`p` of a class, :math:`\sum (y - p)` has the mean
+    For labels drawn with the probabilities :math:`p` of a class, :math:`\sum (y - p)` has the mean
     0 and the variance :math:`\sum p (1 - p)`.
 
     Parameters
     ----------
     model : estimator
     predicted : Predictions
-        Of rows that were not fitted.
+        The predictions for rows that were not fitted.
     y : ndarray of shape (n,)
-        Their labels.
+        The labels of these rows.
     """
     probabilities = predicted.probabilities
     if getattr(model, "class_weight", None) is None or probabilities is None:
@@ -142,7 +143,7 @@ def spoiled_by_weights(model: Any, predicted: Predictions, y: np.ndarray) -> Fin
     return Finding("not_calibrated", "warning", what, why, Message("without_weights"))
 
 
-# What the figures warn of, why it matters, and what to do, as in a diagnosis.
+# The warnings that figures give rise to, why they matter, and what to do, as in a diagnosis.
 _WORDINGS: dict[str, tuple[str, str, str]] = {
     "nothing_held_out": (
         "every row was fitted, so these scores do not show how well the model predicts new rows",
@@ -187,7 +188,7 @@ _WORDINGS: dict[str, tuple[str, str, str]] = {
 
 
 def measured_findings(evaluation: EvaluationData, measured: list[dict[str, Any]]) -> list[Finding]:
-    """What the figures warn of."""
+    """The findings that the figures give rise to."""
     by_rows = {record["rows"]: record for record in measured}
     fit, held = by_rows.get("fit"), by_rows.get("held_out") or by_rows.get("given")
     found = [] if held else [_finding("nothing_held_out", "warning")]
@@ -216,7 +217,7 @@ def measured_findings(evaluation: EvaluationData, measured: list[dict[str, Any]]
 
 
 def _beside_the_majority(one: dict[str, Any]) -> list[Finding]:
-    """Whether the accuracy is more than that of always saying the most frequent class."""
+    """The finding that the accuracy is not clearly above that of the most frequent class."""
     share, (low, high) = one["majority"]["share"], one["accuracy_interval"]
     if share == 1.0:
         n, name = one["n"], one["name"]
@@ -249,7 +250,7 @@ def _finding(
     return replace(found, remedy=remedy) if remedy else found
 
 
-# What makes a model simpler, by the parameter that does.
+# The advice that makes a model simpler, by the parameter that does.
 _SIMPLER = {
     "C": Message("stronger_penalty", direction="smaller", parameter=Parameter("C")),
     "lam": Message("stronger_penalty", direction="larger", parameter=Parameter("lam")),

@@ -10,7 +10,7 @@ from separatrix.assessment.documents import headline
 from separatrix.messages import Joined, Message, Setting, quoted
 
 FALL = 0.1
-"""By more than this a score falls far."""
+"""A decrease of a score by more than this is large."""
 
 
 def main_score(scores: Mapping[str, Any]) -> float:
@@ -68,7 +68,7 @@ class OtherScore:
         """Return the message that it is far below the score of the random split, if it is."""
         if self.by == "without" or not self._falls(at_random):
             return None
-        # Of the same figure both.
+        # Both are of the same figure.
         before, after = (
             figure(one) if "mse" in one else f"accuracy {one['accuracy']:.3f}"
             for one in (at_random, self.scores)
@@ -97,7 +97,7 @@ class OtherScore:
 
     @classmethod
     def all_of(cls, provenance: Mapping[str, Any]) -> list[OtherScore]:
-        """Those that a model file states."""
+        """The other scores that a model file states."""
         return [
             cls(one["by"], tuple(one["columns"]), one["scores"])
             for one in provenance.get("other_scores") or ()

@@ -21,7 +21,7 @@ from scipy.special import stdtrit
 from separatrix.data.splitting import time_parts
 
 PARTS = 5
-"""The scores of so many parts of the rows are shown in the order of time."""
+"""The largest number of parts of the rows, in the order of time, whose scores are shown."""
 
 
 def by_groups(right: np.ndarray, groups: np.ndarray) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def by_groups(right: np.ndarray, groups: np.ndarray) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``groups`` (how many), ``mean`` and ``interval``, which is None for a single group.
+        ``groups`` (their number), ``mean`` and ``interval``, which is None for a single group.
 
     Examples
     --------
@@ -50,14 +50,14 @@ def by_groups(right: np.ndarray, groups: np.ndarray) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class GroupSums:
-    """What the rows of each group add up to; the sums of several sets of rows merge.
+    """The sums of the rows of each group; the sums of several sets of rows merge.
 
     Attributes
     ----------
     groups : ndarray
-        In ascending order.
+        The groups in ascending order.
     sizes, sums : ndarray
-        How many rows each has, and the sum of their values.
+        The number of rows of each group, and the sum of their values.
     low, high : float
         The range of the values of all rows.
     """
@@ -115,7 +115,7 @@ def by_times(
     ----------
     times : ndarray of shape (n,)
     score : callable
-        Of the numbers of rows.
+        The function that gives the scores of rows, from their numbers.
 
     Returns
     -------

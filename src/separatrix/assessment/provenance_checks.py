@@ -1,4 +1,4 @@
-"""What a model file says of where its model came from, as far as it says it as commands do.
+"""The provenance that a model file states, as far as it is of the form that commands write.
 
 A provenance may hold anything, and nothing in it is checked when the file is read.  Commands and
 reports take rows, seeds and names from it, so what is not of the form that they write is left out
@@ -176,7 +176,7 @@ _FORMS: dict[str, Form] = {
 
 
 def known_origin(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """A provenance without what is not of the form that commands write.
+    """A provenance without the entries that are not of the form that commands write.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def known_origin(provenance: Mapping[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        Whatever commands do not know stays.
+        The provenance; entries that commands do not know stay.
     """
     known = {
         name: value

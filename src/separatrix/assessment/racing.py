@@ -27,10 +27,10 @@ from separatrix.models.registry import OFFERS, Size
 from separatrix.models.search import Judge, scorer_of
 from separatrix.solvers.driver import Interrupt, lent_interrupt
 
-# A fit that has no time limit is tried on one of so many rows first, where the matrix has so many
-# numbers that it may take longer than what is left of a budget.
+# A fit without a time limit may outlast a budget: it is tried first on one row in every _TRIED,
+# where the matrix has _LARGE entries or more.
 _TRIED, _LARGE = 16, 2_000_000
-# Folds of a calibration, and the fit to all rows.
+# The fits of a calibration: those to its folds, and the one to all rows.
 _CALIBRATED = 6.0
 # The most bytes of rows that are made dense for the yardstick.
 _DENSE_BYTES = 2 << 30
@@ -47,8 +47,8 @@ class Entry:
 def forecast(entry: Entry, outputs: int) -> float:
     """The operations that a fit of a model takes, roughly; infinite for one that is not known.
 
-    Only the order counts, in which models are fitted where the time is limited. ``outputs``: how
-    many functions are fitted, as in :class:`Size`.
+    Only the order counts, in which models are fitted where the time is limited. ``outputs``: the
+    number of functions that are fitted, as in :class:`Size`.
     """
     name, given = type(entry.estimator).__name__, entry.estimator.get_params(deep=False)
     if name.startswith("Dummy"):
@@ -166,7 +166,7 @@ def _place(one: Contender) -> tuple[int, float]:
 
 
 class _Clock:
-    """When the budget of all models ends."""
+    """The time at which the budget of all models ends."""
 
     def __init__(self, budget: float | None) -> None:
         self.budget = budget
@@ -177,7 +177,7 @@ class _Clock:
         return self.deadline - time.perf_counter()
 
     def limit(self, model: Any) -> bool:
-        """Let a fit end with the budget, where it can end early; whether it can."""
+        """Let a fit end with the budget, where it can end early; return whether it can."""
         given = model.get_params(deep=False)
         if self.budget is None or "time_limit" not in given:
             return False
@@ -220,7 +220,7 @@ class _Running:
 
     @property
     def scored(self) -> int:
-        """How many folds have a score."""
+        """The number of folds that have a score."""
         return int(np.isfinite(self.scores).sum())
 
     def run(self) -> None:
@@ -228,7 +228,7 @@ class _Running:
         self.on_fold(0)
         tasks: list[Callable[[], Any]] = []
         with warnings.catch_warnings():
-            # How far each fit came stands in the table.
+            # The table shows how far each fit came.
             warnings.simplefilter("ignore")
             expected = self._trial()
             if not self.side_by_side:
@@ -255,7 +255,7 @@ class _Running:
         """A context in which OpenMP, whose threads wait busily, leaves the cores to other folds."""
         if self.library != "sklearn":
             return contextlib.nullcontext()
-        # Of OpenMP alone: a limit puts back the threads of BLAS, too, which others have limited.
+        # OpenMP alone: a wider limit would reset the threads of BLAS, which others have limited.
         return ThreadpoolController().select(user_api="openmp").limit(limits=1)
 
     def _trial(self) -> float:
@@ -269,7 +269,7 @@ class _Running:
             with pool.alone(), self._one_openmp_thread():
                 clone(self.entry.estimator).fit(self.entry.X[rows], self.y[rows])
         except (ValueError, TypeError, AttributeError, MemoryError):
-            # What is wrong shows in the fit to all rows, or was wrong with these few.
+            # The fault shows in the fit to all rows, or was one of these few rows.
             return 0.0
         except KeyboardInterrupt:
             self.interrupted = True
@@ -318,7 +318,7 @@ class _Running:
         self.stopped = f"the budget of {self.clock.budget:g} s ended before its last fold"
 
     def contender(self) -> Contender:
-        """What came of it."""
+        """The results of the model."""
         stopped, why = self.stopped, self.why
         if not why and self.interrupted and self.scored < len(self.folds):
             stopped = "it was interrupted before its last fold"

@@ -19,13 +19,13 @@ from separatrix.models.registry import stated
 
 
 def model_name(model: Any) -> str:
-    """What a model is called in words."""
+    """The name of a model in words."""
     name: str = stated(model, "_label", type(model).__name__)
     return name
 
 
 def versions() -> dict[str, str]:
-    """What a fit depends on besides its data and parameters: this library and those below it."""
+    """The versions on which a fit depends besides its data and parameters, by library."""
     return {
         "separatrix": separatrix.__version__,
         "python": platform.python_version(),
@@ -36,7 +36,7 @@ def versions() -> dict[str, str]:
 
 
 def describe_model(model: Any, encoder: Any) -> dict[str, Any]:
-    """What a JSON document says of a model."""
+    """The description of a model in a JSON document."""
     terms = None if encoder is None else encoder.formula_
     return {
         **({} if terms is None else {"terms": terms}),
@@ -51,19 +51,19 @@ def describe_model(model: Any, encoder: Any) -> dict[str, Any]:
 
 
 def details_of(model: Any) -> dict[str, Any]:
-    """What there is to know of a fitted model besides its weights.
+    """The facts about a fitted model besides its weights.
 
     Returns
     -------
     dict
-        Of least squares ``rank``, ``columns``, ``condition_number`` and ``mse``, of the rows that
-        were fitted; of a polynomial of one target also ``constant`` and ``terms``, with the
-        coefficients of plain powers; of Gaussian classes ``classes``, each with its ``prior`` and
-        its ``rows``, ``shrinkage`` and ``condition_number``; of stochastic gradients ``schedule``,
+        For least squares ``rank``, ``columns``, ``condition_number`` and ``mse``, on the rows that
+        were fitted; for a polynomial of one target also ``constant`` and ``terms``, with the
+        coefficients of plain powers; for Gaussian classes ``classes``, each with its ``prior`` and
+        its ``rows``, ``shrinkage`` and ``condition_number``; for stochastic gradients ``schedule``,
         ``condition`` (of its convergence), ``searched`` (rates that were tried), ``steps`` and
         ``passes``, both of all ``fits`` together (one a class against the rest), and ``averaged``;
-        of a perceptron ``corrections``, ``passes`` and the training ``mistakes`` that are left; of
-        other models nothing.
+        for a perceptron ``corrections``, ``passes`` and the training ``mistakes`` that are left;
+        for other models nothing.
     """
     record: dict[str, Any] = {}
     if hasattr(model, "rank_"):
@@ -119,7 +119,7 @@ def term_names(powers: np.ndarray, columns: Sequence[str]) -> list[str]:
     return [" * ".join(factor(j, power) for j, power in enumerate(row) if power) for row in rows]
 
 
-# What the options call the kernels that they can name.
+# The names of kernels in the options, for those that these can name.
 _NAMES = {
     "LinearKernel": "linear",
     "PolynomialKernel": "poly",
@@ -136,12 +136,12 @@ def kernel_record(kernel: Kernel) -> dict[str, Any]:
 
 
 def support_record(model: Any) -> dict[str, Any] | None:
-    """What a kernel machine for classes rests on; None for another model.
+    """The facts on which a kernel machine for classes rests; None for another model.
 
     Parameters
     ----------
     model : estimator
-        Fitted.
+        The fitted model.
 
     Returns
     -------
@@ -149,8 +149,8 @@ def support_record(model: Any) -> dict[str, Any] | None:
         ``kernel``, ``rows`` (that were fitted), and for a machine on the kernel itself
         ``vectors``, ``on_margin`` (support vectors with a coefficient between its ends, which
         lie on the margin, for more than two classes on that of some pair), ``bounded`` (the
-        others), of two classes ``wrong`` (those of the others that are on the wrong side), and
-        ``by_class``; for an approximation ``approximation``, ``components``, and of the one by
+        others), for two classes ``wrong`` (those of the others that are on the wrong side), and
+        ``by_class``; for an approximation ``approximation``, ``components``, and for the one by
         landmarks ``unexplained`` (share of the kernel), ``exact_primal`` (the true problem's
         objective) and ``exact_dual`` (a lower bound of it).
     """

@@ -1,4 +1,4 @@
-r"""What a fit leaves to be seen row by row and column by column: regression diagnostics.
+r"""Regression diagnostics: figures of a fit, row by row and column by column.
 
 ======================  ==========================================================================
 influence               the change :math:`\delta_i` of the estimates without row :math:`i`, in
@@ -61,14 +61,15 @@ from separatrix.tables.table import missing_mask
 ROWS, COLUMNS, CURVES = 10, 3, 3
 # Groups of rows with the same number of them: by a column's values, and by probability.
 _BINS, _DECILES = 20, 10
-# Levels of a category by which scores are told apart, and rows of a level whose score counts.
+# The most levels of a category by which scores are compared, the most that are shown, and the
+# fewest rows of a level whose score counts.
 _FEW_LEVELS, _SHOWN_LEVELS, _ENOUGH = 8, 10, 20
 _ODDS = 30
 # Numbers of a dense matrix, and columns, up to which a Hessian of all columns is formed.
 _ENTRIES, _WIDEST = 10_000_000, 500
-# A row is fitted whatever it says where so little is left of it beside its leverage.
+# A row is fitted whatever its target where one minus its leverage is no more than this.
 _ALONE = 1e-10
-# What is left of a column of length one beside the others, where it follows from them.
+# The part of a column of length one that is left beside the others, where it follows from them.
 _ROUNDING = 1e-10
 
 
@@ -106,7 +107,8 @@ class _Fit:
     first : int
         1 where there is an intercept, which comes before the columns, and else 0.
     residual : ndarray of shape (n,)
-        The targets less the predictions; of two classes the positive one is 1, the other 0.
+        The targets minus the predictions; the target of the positive one of two classes is 1, that
+        of the other 0.
     weights, curvature : ndarray of shape (n,)
         ``s`` and ``v``.
     ridge : float
@@ -172,12 +174,12 @@ def _is_generalised_linear(model: Any) -> bool:
 
 
 def deletions(fit: _Fit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How the estimates change without each row, how far that is, and the leverages.
+    """The changes of the estimates without each row, their sizes, and the leverages.
 
     Returns
     -------
     changes : ndarray of shape (n, k)
-        Infinite for a row that is fitted whatever it says.
+        The changes, infinite for a row that is fitted whatever its target.
     distances, leverages : ndarray of shape (n,)
 
     Raises
@@ -206,7 +208,7 @@ def deletions(fit: _Fit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if fit.ridge > 0.0 or len(own) < k:
         stacked = np.vstack([own, np.diag(penalty / lengths)])
         triangle = np.asarray(np.linalg.qr(stacked, mode="r"))
-    # A length that is all rounding: of a column that follows from others.
+    # The length of a column that follows from others is all rounding.
     if not float(np.abs(np.diagonal(triangle)).min()) >= _ROUNDING:
         raise np.linalg.LinAlgError("singular")
     half = scipy.linalg.solve_triangular(triangle, A.T, trans="T")
@@ -250,7 +252,7 @@ def _influence(evaluation: EvaluationData, fit: _Fit) -> dict[str, Any]:
     for i in order.tolist():
         moved = changes[i, fit.first :]
         sizes = np.abs(moved) * spread
-        # A row that is fitted whatever it says has no finite change.
+        # A row that is fitted whatever its target has no finite change.
         largest = [j for j in np.argsort(-sizes, kind="stable") if 0.0 < sizes[j] < np.inf]
         rows.append(
             {
@@ -291,7 +293,7 @@ def _unpenalised(model: Any) -> bool:
 
 
 def _inflation(evaluation: EvaluationData) -> dict[str, Any]:
-    """How much the other columns inflate the variance of each column's weights."""
+    """The factor by which the other columns inflate the variance of each column's weights."""
     if not _unpenalised(evaluation.model):
         return _why("weights are read with their errors where there is no penalty")
     X = evaluation.shown.X
@@ -509,7 +511,7 @@ def _groups(evaluation: EvaluationData) -> dict[str, Any]:
         levels = np.where(missing_mask(cells), "(missing)", np.ma.getdata(cells).astype(str))
         if 2 <= len(np.unique(levels)) <= _FEW_LEVELS:
             candidates.append(_by_level(evaluation, part, name, levels, chosen=False))
-    # Where scores differ most is what a reader looks for.
+    # A reader looks for the columns in which scores differ most.
     candidates.sort(key=lambda one: -one["range"])
     columns += [one for one in candidates if one["range"] > 0.0][:COLUMNS]
     if not columns:
@@ -521,7 +523,7 @@ def _groups(evaluation: EvaluationData) -> dict[str, Any]:
 def _by_level(
     evaluation: EvaluationData, part: Part, name: str, levels: np.ndarray, *, chosen: bool
 ) -> dict[str, Any]:
-    """The score of each level; of many levels the worst."""
+    """The score of each level; the worst ones where there are many levels."""
     hits = part.predictions.labels == part.y
     figures = []
     for level in np.unique(levels).tolist():

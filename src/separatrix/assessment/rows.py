@@ -1,4 +1,4 @@
-"""Which rows of a table a model was fitted to, and what they are labelled."""
+"""The rows of a table that a model was fitted to, and their labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Labelled:
 
 
 def labelled(stored: StoredModel, table: Table, target: str, **given: str | None) -> Labelled:
-    """Take out what a fitted model predicts, classes that it knows or a quantity, and weights.
+    """Take out the target of a fitted model, classes that it knows or a quantity, and weights.
 
     ``given``: columns of ``group`` or ``time`` that are named now, which may be features of the
     model; those of the fit may be lacking.

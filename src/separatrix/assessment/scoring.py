@@ -52,30 +52,30 @@ def score_rows(
     Parameters
     ----------
     model : estimator
-        Fitted, a classifier or a regressor.
+        The fitted classifier or regressor.
     X : array-like of shape (n_rows, n_features)
         The rows, encoded.
     y : ndarray of shape (n_rows,)
         Labels, each one of ``model.classes_``; for a regressor numbers.
     positive : label, optional
-        Of two classes the one that matters; by default the rarer in `y`.
+        The one of two classes that matters; by default the rarer in `y`.
     decision : Decision, optional
-        The score from which a row is predicted to be of it.
+        The score from which a row is predicted to be of that class.
     weights : ndarray of shape (n_rows,), optional
-        How much each row counts; the interval is that of as many rows of one weight as would tell
-        as much (Kish, 1965).
+        The weights of the rows; the interval is that of their effective number, the number of rows
+        of one weight that are as informative (Kish, 1965).
 
     Returns
     -------
     dict
-        Of a regressor ``n``, ``mse``, ``rmse``, ``mae`` and ``r2`` (see :func:`score_numbers`).
-        Of a classifier ``n``, ``accuracy``, ``accuracy_interval`` (95 %, Wilson), ``roc_auc``
+        For a regressor ``n``, ``mse``, ``rmse``, ``mae`` and ``r2`` (see :func:`score_numbers`).
+        For a classifier ``n``, ``accuracy``, ``accuracy_interval`` (95 %, Wilson), ``roc_auc``
         and ``average_precision`` (the mean over classes of one against the rest when there are
         more than two; None where a class is absent), ``balanced_accuracy`` (the mean recall of
         the classes that are there), ``mcc`` (Matthews' correlation, 1975; Gorodkin, 2004),
         ``log_loss`` and ``brier`` (None for a model without probabilities), ``positive`` (None
-        of more than two classes), ``majority`` (``class`` and ``share`` of the most frequent
-        one: what a constant would score), ``confusion_matrix`` (rows are true classes) and
+        for more than two classes), ``majority`` (``class`` and ``share`` of the most frequent
+        one: the score of a constant), ``confusion_matrix`` (rows are true classes) and
         ``per_class``.
     """
     return score_predictions(model, predictions(model, X, decision), y, positive, weights)
@@ -83,16 +83,16 @@ def score_rows(
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a model says of rows.
+    """The predictions of a model for rows.
 
     Attributes
     ----------
     labels : ndarray of shape (n,)
         Classes, or numbers.
     scores : ndarray of shape (n,) or (n, K), or None
-        Those of the classes; of a regressor None.
+        The scores of the classes; None for a regressor.
     probabilities : ndarray of shape (n, K), or None
-        Where the model has them.
+        The probabilities of the classes, where the model has them.
     """
 
     labels: np.ndarray
@@ -107,7 +107,7 @@ class Predictions:
 
 
 def predictions(model: Any, X: Any, decision: Any = None) -> Predictions:
-    """All that a model says of rows, asked once; with a decision by its threshold."""
+    """All predictions of a model for rows, evaluated once; a decision sets the labels."""
     if is_regressor(model):
         return Predictions(model.predict(X))
     probabilities = model.predict_proba(X) if gives_probabilities(model) else None
@@ -118,7 +118,7 @@ def predictions(model: Any, X: Any, decision: Any = None) -> Predictions:
 
 
 def rarer_class(classes: np.ndarray, counts: np.ndarray) -> Any:
-    """The class with fewer rows; of equally many the second."""
+    """The class with fewer rows; the second where both have equally many."""
     return classes[0 if counts[0] < counts[1] else 1].item()
 
 
@@ -157,19 +157,19 @@ def score_predictions(
 def class_figures(
     found: ClassScores, classes: np.ndarray, positive: Any, *, counted: bool
 ) -> dict[str, Any]:
-    """The record of :func:`score_rows`, from what sums over the rows come to.
+    """The record of :func:`score_rows`, from sums over the rows.
 
     Parameters
     ----------
     found : ClassScores
     classes : ndarray of shape (K,)
     positive : label or None
-        Of two classes the one that matters; the rarer where it is None.
+        The one of two classes that matters; the rarer where it is None.
     counted : bool
         Whether the table of classes holds numbers of rows.
     """
     confusion = found.confusion.astype(np.int64) if counted else found.confusion
-    # The effective number of rows (Kish, 1965): that many of equal weights tell as much.
+    # The effective number of rows (Kish, 1965): that many of equal weights are as informative.
     known = found.weight**2 / found.squares
     if len(classes) == 2 and positive is None:
         positive = rarer_class(classes, found.counts)
@@ -236,7 +236,7 @@ def score_numbers(
     centre = np.average(unit_y, weights=weights)
     variance = float(np.average((unit_y - centre) ** 2, weights=weights))
     constant = bool((y == y[0]).all())
-    with np.errstate(over="ignore"):  # of a square alone; its root may be in range
+    with np.errstate(over="ignore"):  # only a square overflows; its root may be in range
         square = float(np.ldexp(mse, 2 * exponent))
     return {
         "n": len(y),
@@ -248,11 +248,11 @@ def score_numbers(
 
 
 def ranking_scores(predicted: Predictions, classes: np.ndarray) -> np.ndarray:
-    """What rows are ranked by for a ROC curve: one score, or one a class for several classes."""
+    """The scores that rank rows for a ROC curve: one, or one a class for several classes."""
     assert predicted.scores is not None
     if len(classes) == 2 or predicted.probabilities is None:
         return predicted.scores
-    # A softmax score alone does not say how sure a class is; its probability does.
+    # A softmax score alone does not show how probable a class is; its probability does.
     return predicted.probabilities
 
 
@@ -280,6 +280,6 @@ def further(scores: dict[str, Any]) -> str:
 
 
 def constant(scores: dict[str, Any]) -> str:
-    """What a constant would score: ``accuracy 0.759 for always '<=50K'``."""
+    """The score of a constant: ``accuracy 0.759 for always '<=50K'``."""
     most = scores["majority"]
     return f"accuracy {most['share']:.3f} for always {quoted(most['class'])}"

@@ -30,19 +30,20 @@ class Trials:
     Attributes
     ----------
     errors, training_errors : ndarray of shape (n_trials,)
-        The share of rows that are classified wrongly, or of a regression the root mean squared
-        error: of the rows that were held out, and of those that were fitted, as they were fitted.
+        The share of rows that are classified wrongly, or for a regression the root mean squared
+        error: on the rows that were held out, and on those that were fitted, as they were fitted.
     n_train, n_test : int
-        How many rows are fitted and how many are tested in each trial.
+        The numbers of rows that are fitted and that are tested in each trial.
     jitter : float
     quantity : bool
         Whether the model is a regression.
     tested : ndarray of shape (n_samples,)
-        How often each row was tested.
+        The number of times that each row was tested.
     losses : ndarray of shape (n_samples,)
-        How often each row was missed; of a regression the sum of its squared residuals.
+        The number of times that each row was missed; for a regression the sum of its squared
+        residuals.
     certificates : tuple
-        One a trial; None for a model that has none.
+        The certificates, one for each trial; None for a model that has none.
 
     Examples
     --------
@@ -70,7 +71,7 @@ class Trials:
 
     @property
     def spread(self) -> float:
-        """The standard deviation of the test errors between trials; NaN of a single one."""
+        """The standard deviation of the test errors between trials; NaN for a single one."""
         return float(self.errors.std(ddof=1)) if len(self.errors) > 1 else np.nan
 
     @property
@@ -101,7 +102,7 @@ class Trials:
         Returns
         -------
         list of (int, float, int)
-            The row, how often it was missed (of a regression the root of its mean squared
+            The row, how often it was missed (for a regression the root of its mean squared
             residual), and how often it was tested; rows that were never missed are left out.
         """
         share = self.losses / np.maximum(self.tested, 1)
@@ -119,7 +120,7 @@ class Trials:
         return out
 
     def remarks(self) -> list[str]:
-        """What was tried, which rows are missed most, and which fits are not certified."""
+        """The trials, the rows missed most, and the fits that are not certified, in words."""
         noise = f", noise of {self.jitter:g} on those fitted" if self.jitter else ""
         trials = counted(len(self.errors), "trial")
         out = [f"{trials}: {self.n_train:,} rows fitted and {self.n_test:,} tested in each{noise}"]
@@ -175,7 +176,7 @@ def evaluate_trials(
     y : array-like of shape (n_samples,)
     n_trials : int, default=100
     train_size : int or float, default=60
-        How many rows are fitted, or which share of them; the others are tested.  Rows of classes
+        The number of rows that are fitted, or their share; the others are tested.  Rows of classes
         are drawn class by class.
     jitter : float, default=0.0
         The standard deviation of normal noise that is added to every feature of the rows that are

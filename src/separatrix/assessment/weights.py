@@ -1,4 +1,4 @@
-"""How much weight a linear model gives to each column, in sizes that can be compared."""
+"""The weights that a linear model gives to columns, in sizes that can be compared."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def sign_towards(labels: Sequence[Any], positive: Any) -> float:
 def effective_weights(model: Any, positive: Any = None) -> tuple[np.ndarray, bool]:
     """The weights, a row for each score, and whether their mean over the classes was taken off.
 
-    Those of two classes point towards the positive one.
+    The weights for two classes point towards the positive one.
     """
     weights = np.atleast_2d(dense(model.coef_).astype(np.float64, copy=False))
     if len(weights) == 1 and hasattr(model, "classes_"):
         # The sum with 0 is never a zero with a minus.
         weights = sign_towards(model.classes_.tolist(), positive) * weights + 0.0
     centred = hasattr(model, "means_") and len(weights) > 1
-    # What the scores of all classes have in common decides nothing.
+    # The part that the scores of all classes have in common decides nothing.
     return weights - weights.mean(axis=0) if centred else weights, centred
 
 
@@ -99,25 +99,26 @@ def largest_weights(
     ----------
     model : estimator
         A fitted linear model with ``coef_`` of shape ``(1 or K, d)``, or one against one of
-        shape ``(1 or K (K - 1) / 2, d)``; of a regressor of shape ``(d,)``.
+        shape ``(1 or K (K - 1) / 2, d)``; for a regressor of shape ``(d,)``.
     names : sequence of str
         The names of the d features.
     spread : ndarray of shape (d,)
         The standard deviation of each feature over the rows that were fitted. A weight times its
-        feature's spread is what a typical change of the feature does to the score, so sizes can
-        be compared whatever the units. Of the scores of linear discriminants only differences
+        feature's spread is the effect of a typical change of the feature on the score, so sizes
+        can be compared whatever the units. Only differences of the scores of linear discriminants
         count, so their weights are reported less their mean over the classes.
     count : int
-        How many at most; weights without effect are left out.
+        The largest number of weights; weights without effect are left out.
     scales : ndarray of shape (d,), optional
-        How many units of its column make one unit of a feature, as ``Encoder.scales_`` has it.
+        The number of units of its column that make one unit of a feature, as ``Encoder.scales_``
+        has it.
     positive : label, optional
         The positive class of two, towards which weights point; the second by default.
 
     Returns
     -------
     list of dict
-        ``feature``, ``class`` (towards which a positive weight points; not of a regressor),
+        ``feature``, ``class`` (towards which a positive weight points; not for a regressor),
         ``weight`` (of one unit of the column) and ``standardised`` (of one standard deviation),
         from the largest; one against one also ``against``, the other class.
     """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _NEEDED = ("click", "duckdb", "rich")
-# What part of a call needs another extra, too.
+# The parts of a call that need another extra, too.
 _EXTRAS = (
     ("--rigorous", "exact"),
     ("dask", "dask"),

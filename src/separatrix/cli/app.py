@@ -29,7 +29,7 @@ from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError, MissingPackageError, ModelFileError
 from separatrix.messages import clause
 
-# By which a shell requests completions of a line.
+# The variable by which a shell requests completions of a line.
 _COMPLETE = "_SEPARATRIX_COMPLETE"
 
 # In the order of use. A new command is a folder of `commands` of that name, and a name here.
@@ -166,7 +166,7 @@ def _run(argv: list[str]) -> int:
 
 
 def _comes_of_interruption(error: BaseException) -> bool:
-    """Tell whether a KeyboardInterrupt led to an exception, as where a compiler reports its own."""
+    """Whether a KeyboardInterrupt led to an exception, as where a compiler reports its own."""
     seen: set[int] = set()
     chain: BaseException | None = error
     while chain is not None and id(chain) not in seen:

@@ -40,7 +40,7 @@ def ending_imports() -> None:
 
 
 def _end_imports(number: int, frame: FrameType | None) -> None:
-    """As Python's own handler, but an import ends together with the process.
+    """Handle Ctrl-C as Python does, but let an import end together with the process.
 
     An exception in the middle of an import is lost where compiled modules print it and go on, or
     where it is taken for a sign that a library is not there.  While modules are loaded there is
@@ -64,7 +64,7 @@ def report_interruption() -> None:
         print(f"error     {MESSAGE}", file=sys.stderr, flush=True)
 
 
-# What separatrix.cli.output would print.
+# The document that separatrix.cli.output would print.
 _DOCUMENT = f"""{{
   "schema": "separatrix/error",
   "version": 1,
@@ -78,7 +78,7 @@ _DOCUMENT = f"""{{
 
 
 def no_longer(code: int) -> None:
-    """Once the command is done, let no Ctrl-C make an error of it while Python ends.
+    """Let no Ctrl-C make an error of a command that is done, while Python ends.
 
     The process is left at once after an interruption, and where a thread of the command is still at
     work: Python would take down modules and libraries under compiled code that runs in them.
@@ -154,7 +154,7 @@ def fitting(model: Any, interruption: Interruption | None = None) -> Iterator[In
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[Interruption]:
-    """Once there is something to save, let no signal cut off the saving, which is short.
+    """Let no signal cut off the saving once there is something to save; it is short.
 
     It is noted, for the exit code.
     """

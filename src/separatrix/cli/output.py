@@ -1,4 +1,4 @@
-"""What the commands print: text for people, one JSON document for programs, and exit codes.
+"""The output of the commands: text for people, one JSON document for programs, and exit codes.
 
 Answers go to stdout; warnings, notes, errors and progress go to stderr.
 """
@@ -52,7 +52,7 @@ class Exit(enum.IntEnum):
 
 
 class Output:
-    """Where a command sends what it has to say.
+    """The output of a command.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Output:
     as_json : bool
         Whether one JSON document on stdout replaces the text.
     quiet : bool
-        Whether to keep warnings, notes and reports of what was done to itself.
+        Whether to suppress warnings, notes and reports of what was done.
     """
 
     def __init__(self, command: str, *, as_json: bool, quiet: bool) -> None:
@@ -241,7 +241,7 @@ def _document(command: str, code: Exit, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def error_document(code: Exit, error: BaseException, message: str) -> dict[str, Any]:
-    """What ``--json`` prints when a command fails."""
+    """The document that ``--json`` prints when a command fails."""
     return _document("error", code, {"error": {"type": type(error).__name__, "message": message}})
 
 
@@ -268,7 +268,7 @@ def aligned(rows: Sequence[Sequence[str]], indent: str = "  ") -> list[str]:
 
 
 class GapScale:
-    """Where a relative gap stands between the first one and ``tol``, on a log scale.
+    """The position of a relative gap between the first one and ``tol``, on a log scale.
 
     Every decade of the gap costs a solver about the same, so a bar on this scale moves evenly.
     """
@@ -278,7 +278,7 @@ class GapScale:
         self._reached = 0.0
 
     def fraction(self, gap: float, tol: float) -> float:
-        """From 0 at the first finite gap to 1 at ``tol``; never goes back."""
+        """A share, 0 at the first finite gap and 1 at ``tol``, which never goes back."""
         if not math.isfinite(gap):
             return self._reached
         if gap <= tol:
@@ -316,7 +316,7 @@ def progress_bar(*, shown: bool, before: Callable[[], str] = str) -> AbstractCon
         part = before() + (f"{printable(str(record.part))}: " if record.part else "")
         count = counted(record.iteration, "iteration")
         if not math.isnan(record.sample_gap):
-            # How far a part of the rows is says nothing yet of all of them.
+            # The progress of a part of the rows is not yet that of all of them.
             return f"{part}sample of the rows, gap {record.sample_gap:.1e}"
         about = "about " if record.likely_gap < record.relative_gap else ""
         return f"{part}gap {about}{record.likely_gap:.1e} -> {record.tol:.0e}, {count}"
@@ -373,12 +373,12 @@ def _reading(patience: float, how_far: Callable[[], float], about: int | None) -
 
 
 class Pace:
-    """How fast the scans of a table are, in words.
+    """The pace of the scans of a table, in words.
 
     Parameters
     ----------
     about : int or None
-        How many rows there may be.
+        The approximate number of rows.
     """
 
     def __init__(self, about: int | None) -> None:
@@ -386,7 +386,7 @@ class Pace:
         self._share = self._since = math.inf
 
     def words(self, share: float, now: float) -> str:
-        """What to say of a share of the present scan at a time in seconds."""
+        """The progress of the present scan in words, by its share at a time in seconds."""
         if share < self._share:  # the next scan
             self._since = now
         self._share = share
@@ -432,7 +432,7 @@ def passes_bar(*, shown: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def reading_bar(*, shown: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Show how far a table is read; gives what is to be called with a stage and rows."""
+    """Show how far a table is read; gives a function to call with a stage and rows."""
     if not shown or not sys.stderr.isatty():
         yield None
         return
@@ -453,7 +453,7 @@ def _rate(rows: float) -> str:
 
 @contextlib.contextmanager
 def rows_bar(title: str) -> Iterator[Callable[[float, str], None]]:
-    """A bar on stderr that is gone when it is done; gives what moves it, with its words."""
+    """A bar on stderr that is gone when it is done; gives a function that sets share and words."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -1,4 +1,4 @@
-"""How commands read: the table of a fit, a model file, and tables as that model needs them."""
+"""Reading by commands: the table of a fit, a model file, and tables as that model needs them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read_training_table(
 ) -> Table:
     """Read the table of a fit; the marks for missing values may be those of an earlier one.
 
-    ``most_rows`` and ``together``: as of :func:`read_table`.  ``described``: the table is only
+    ``most_rows`` and ``together``: as in :func:`read_table`.  ``described``: the table is only
     described, so that it needs no target.
     """
     target = options.target or "target"
@@ -126,19 +126,19 @@ def _no_target(names: Sequence[str], source: str) -> DataError:
 
 @dataclass(frozen=True, eq=False)
 class LabelledTable:
-    """A table of which the column to predict was taken out.
+    """A table and the column to predict, which was taken out of it.
 
     Attributes
     ----------
     table : Table
     name : str
-        Of that column.
+        The name of that column.
     features : Table
         The other columns.
     y : ndarray of shape (n_rows,)
-        Labels, or float64.
+        The labels, or a quantity as float64.
     roles : Roles
-        What columns that are no features say of the rows.
+        The weights, groups and times of the rows.
     """
 
     table: Table
@@ -173,13 +173,13 @@ def report_notes(out: Output, table: Table, alerts: Iterable[str]) -> None:
 def report_alerts(out: Output, alerts: Iterable[str]) -> None:
     """Print what was noticed on the way, each once."""
     for alert in dict.fromkeys(alerts):
-        # What ends a long tail may well be right.
+        # A value that ends a long tail may well be right.
         doubtful = getattr(alert, "code", "") in ("placeholder_named", "zero_named")
         (out.note if doubtful else out.warn)(alert)
 
 
 def describe_table(features: Table, encoder: Any) -> str:
-    """What a table of features has, in a line."""
+    """A line about what a table of features has."""
     if not encoder.fitted:
         columns = counted(len(features.names), "column")
         return f"{counted(features.n_rows, 'row')}, {columns}: none of them can be used"
@@ -252,7 +252,7 @@ def load_for_tables(path: str) -> StoredModel:
 
 
 def _reading(stored: StoredModel, options: Any) -> dict[str, Any]:
-    """How the table that a command names is read: as it says, else as that of the fit was."""
+    """The options for reading the table that a command names: its own, else those of the fit."""
     config = stored.provenance.get("config") or {}
     return {
         "missing": getattr(options, "missing", None) or marks_of(config),
@@ -293,7 +293,7 @@ def _drops_missing_target(stored: StoredModel, options: Any) -> bool:
     return bool(own or config.get("drop_missing_target"))
 
 
-# Of how a table was read in memory, what `scan` takes as well.
+# The options for reading a table into memory that `scan` takes as well.
 PASSED_ON = (
     *("decimal", "date_format", "delimiter", "encoding", "unpacked_limit"),
     *("ordered", "ignore_unusable", "keep_levels"),
@@ -395,7 +395,7 @@ def scan_where_weighted(*given: Any, weight: str | None, **options: Any) -> Bloc
         return scan(*given, **options)
 
 
-# Of a table that is too large, what is read to be shown.
+# The number of rows that are read to be shown of a table that is too large.
 SHOWN = 50_000
 # With less DuckDB can put no rows in order.
 _LEAST = 1 << 28
@@ -437,7 +437,7 @@ def columns_of_all(options: Any, sample: Table, n_rows: int) -> Iterator[Table]:
 
 @contextmanager
 def within_memory(given: str | None) -> Iterator[None]:
-    """Inside the ``with`` statement DuckDB works within the memory of ``--memory``."""
+    """Keep DuckDB within the memory of ``--memory`` inside the ``with`` statement."""
     from separatrix.tables.source_files import limited
 
     with (
@@ -474,7 +474,7 @@ def blocks_of_fit(out: Output, stored: StoredModel, options: Any) -> BlockedData
 def read_like(
     encoder: Encoder, data: str, *, missing: Iterable[str], target: str | None, **options: Any
 ) -> Table:
-    """Read a table as the one was read that an encoder was fitted to."""
+    """Read a table like the one that an encoder was fitted to."""
     # Names that all look like numbers in this file would lose their spelling (01 and 1 become one),
     # so they are read as what they were. Numbers are read by their looks: dates are numbers too.
     spellings = encoder.spellings_
@@ -490,7 +490,7 @@ def read_like(
         skip_absent=True,
         target=target,
         spellings=spellings,
-        # What the model does not use need not be usable.
+        # Columns that the model does not use need not be usable.
         ignore_unusable=True,
         **options,
     )
@@ -538,7 +538,7 @@ def encode(out: Output, stored: StoredModel, features: Table) -> Any:
 def encoded_blocks(
     out: Output, stored: StoredModel, features: Table
 ) -> Iterator[tuple[slice, Any]]:
-    """:func:`encode` a few rows at a time, with which rows they are."""
+    """:func:`encode` a few rows at a time, each time with the rows that they are."""
     for rows, X in stored.encoder.blocks(features):
         if rows.start == 0:
             _warn_of_notes(out, stored, features)
@@ -553,17 +553,17 @@ def _warn_of_notes(out: Output, stored: StoredModel, features: Table) -> None:
 def rows_of_fit(
     stored: StoredModel, table: Table
 ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray | None]:
-    """Out of the table of a fit the rows that were fitted.
+    """The rows of the table of a fit that were fitted.
 
     Returns
     -------
     X : matrix
-        Encoded.
+        The encoded rows.
     y : ndarray
     numbers : ndarray of int
-        Of the rows in the table, from 1.
+        The numbers of the rows in the table, from 1.
     weights : ndarray or None
-        Of the rows, where a column has them.
+        The weights of the rows, where a column has them.
     """
     found = labelled(stored, table, stored.provenance["target"])
     rows = both_parts(stored, found)[0]

@@ -25,7 +25,7 @@ class Terminal(Wording):
     Parameters
     ----------
     names : sequence of str
-        Of the columns of the matrix, where messages may be about its columns.
+        The names of the columns of the matrix, where messages may be about its columns.
     """
 
     templates: ClassVar[Mapping[str, str]] = {
@@ -104,7 +104,7 @@ class Terminal(Wording):
         "less_memory": "use fewer --threads, fewer rows or columns, or for kernel machines a "
         "smaller --cache-mb",
         "positive_alpha": "--lam above 0",
-        # That they count in standard deviations would not help a summary.
+        # To standardise would not help a summary.
         "remove_offset": "subtract it first",
         "separability": "separatrix separable",
         "set_lam": "give --lam",

@@ -47,7 +47,7 @@ def solve(problem: LeastSquaresProblem) -> LeastSquaresSolution:
     Parameters
     ----------
     problem : LeastSquaresProblem
-        Of rows in memory, with bounds if there are any; the intercept has none.
+        A problem of rows in memory, with bounds if there are any; the intercept has none.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def _chosen(
         right = np.concatenate([right, np.zeros(len(alive))])
     size = float(np.linalg.norm(right))
     if not (len(alive) and len(rows) and size > 0.0):
-        # What no bound holds is solved for as always.
+        # Weights that no bound holds are solved for as always.
         held[alive[(low[alive] < 0.0) & (high[alive] > 0.0)]] = np.nan
         return held
     scale = equations.penalised[alive]
@@ -188,7 +188,7 @@ def _chosen(
 
 
 def _pivoted(rows: np.ndarray, right: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Where each weight of least squares between bounds is: 0 below, 1 between them, 2 above.
+    """The place of each weight of bounded least squares: 0 at the low end, 1 free, 2 at the high.
 
     All columns that are on the wrong side change it at once; where that no longer leaves fewer of
     them, the last one alone does, which ends (Murty, 1974).
@@ -201,7 +201,7 @@ def _pivoted(rows: np.ndarray, right: np.ndarray, low: np.ndarray, high: np.ndar
         if free.any():
             point[free] = np.linalg.lstsq(rows[:, free], right - rows @ point, rcond=None)[0]
         slope = rows.T @ (right - rows @ point)
-        # What rounding leaves pushes nothing.
+        # Slopes that are only rounding count as zero.
         slope[np.abs(slope) <= 4.0 * EPS] = 0.0
         ahead = np.where(free, np.where(point < low, 0, np.where(point > high, 2, 1)), place)
         ahead[((place == 0) & (slope > 0.0)) | ((place == 2) & (slope < 0.0))] = 1

@@ -1,6 +1,6 @@
 """Conjugate gradients on the normal equations, without forming them.
 
-Products with the rows and with their transpose are all that is asked for, of all right sides at
+Only products with the rows and with their transpose are needed, with all right sides at
 once.  In exact arithmetic the steps are those of LSQR, and in float64 they come as near the
 solution (Bjorck, Elfving and Strakos, 1998).
 
@@ -46,7 +46,7 @@ def cgls(
 ) -> tuple[np.ndarray, int, float]:
     """Minimise ``|right - A x|`` for every column of ``right``, from zero.
 
-    Of several minimisers that is the one of least norm.
+    If there are several minimisers, the result is the one of least norm.
 
     Parameters
     ----------
@@ -56,17 +56,18 @@ def cgls(
     lengths : ndarray of shape (d,)
         Lengths of the columns of ``A``; a column that has none is left alone.
     goals : ndarray of shape (m,)
-        Each ends where no column of ``A`` has a larger cosine with its residual, or where the
-        residual is no larger relative to ``right``.
+        The tolerance for each column of ``right``: its steps end where no column of ``A`` has a
+        larger cosine with its residual, or where the residual is no larger relative to ``right``.
     most : int
-        Steps.
+        The most steps.
 
     Returns
     -------
     x : ndarray of shape (d, m)
     steps : int
     condition : float
-        Estimated from the steps: a lower bound, but for rounding, of that of ``A``.
+        An estimate from the steps: a lower bound, but for rounding, of the condition number of
+        ``A``.
     """
     unit = np.where(lengths > 0.0, lengths, np.inf)[:, None]
     enough = goals * norms_of(right)
@@ -110,8 +111,9 @@ def null_space(
 ) -> tuple[np.ndarray, float] | None:
     """An orthonormal basis of the combinations of columns that are zero, by their parts in noise.
 
-    A random vector is found again from its product but for its part in that space; of one vector
-    more than the space has dimensions, the parts depend on one another, almost surely.
+    A random vector is found again from its product but for its part in that space.  Once there are
+    more vectors than the space has dimensions, these parts span it, almost surely, and depend on
+    one another, which shows the number of dimensions.
 
     Parameters
     ----------
@@ -123,11 +125,12 @@ def null_space(
     -------
     basis : ndarray of shape (d, k)
     condition : float
-        That of the columns but for this space, as the steps saw it.  None instead of both where
-        there are too many combinations, or it is not clear how many there are.
+        The condition number of the columns outside this space, as estimated by the steps.  None
+        instead of both where there are too many combinations, or it is not clear how many there
+        are.
     """
     alive = lengths > 0.0
-    # What comes back in few steps has no part there; what does not may just take more of them.
+    # A vector that comes back in few steps has no part there; one that does not may need more.
     for size, goal in ((1, _SOON), (1, _FINAL), (_MOST_NULL, _FINAL)):
         given = rng.standard_normal((len(lengths), size)) * alive[:, None]
         found, steps, condition = cgls(
@@ -151,7 +154,10 @@ def null_space(
 
 
 def _condition(entries: list[tuple[float, float]]) -> float:
-    """From the tridiagonal matrix of Lanczos, whose eigenvalues are within those of ``A' A``."""
+    """The condition number of ``A`` as estimated by the tridiagonal matrix of Lanczos.
+
+    The eigenvalues of that matrix are within those of ``A' A``.
+    """
     if len(entries) < 2:
         return 1.0
     diagonal, beside = np.array(entries).T

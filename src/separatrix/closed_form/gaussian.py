@@ -56,13 +56,13 @@ _LEAST_SHARE = 1e-200
 _LOG_2PI = math.log(2.0 * math.pi)
 # Bytes of the blocks of rows whose densities are computed at a time.
 _BLOCK_BYTES = 1 << 19
-# What the variance of a column, given the columns before it, must exceed, relative to its variance:
-# several times the rounding of a scatter.
+# The share of its variance that the variance of a column, given the columns before it, must
+# exceed: several times the rounding of a scatter.
 _RESIDUAL = 1e-12
-# What is added to a covariance that is singular, of the variance of each column over all rows: a
+# The share of the variance of each column over all rows that is added to a singular covariance: a
 # thousandth of its deviation.  Less would let rounding decide.
 _FLOOR = 1e-6
-# How far means may be off a dependence that holds within the classes, in standard deviations.
+# The most that means may be off a dependence that holds within the classes, in standard deviations.
 _APART = 1e-5
 # Columns that a message names before it counts the others.
 _MOST_NAMED = 3
@@ -76,7 +76,7 @@ _ROWS = 128
 # A sum of squares below the first has lost digits to underflow, and that of numbers below the
 # second may have lost all of them.
 _LEAST_SQUARE, _LEAST_SIZE = 1e-300, 1e-145
-# What the equations of a model may be off by, relative to their terms: another order of summation,
+# The tolerance of the equations of a model, relative to their terms: another order of summation,
 # and another solver, are not errors of it.
 _TOLERANCE = 1e-8
 
@@ -86,7 +86,7 @@ _TOLERANCE = 1e-8
 
 @dataclass(frozen=True)
 class Names:
-    """How columns and classes are called in messages.
+    """The names of columns and classes in messages.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class Cholesky(Factor):
     lower : ndarray of shape (r, r)
     residual : float
         ``|L L' - R| / |R|`` for the correlations ``R``, in the largest row sum; NaN where it was
-        not asked for.
+        not requested.
     """
 
     residual: float = math.nan
@@ -210,7 +210,7 @@ def _product_residual(factor: Factor, covariance: np.ndarray) -> float:
         add_gram(upper[a : a + _ROWS, a:], rest[a:, a:])
     clear_below(rest)
     np.abs(rest, out=rest)
-    # What is below the diagonal is the mirror image.
+    # The part below the diagonal is the mirror image.
     sums = rest.sum(axis=0) + rest.sum(axis=1) - np.diagonal(rest)
     return float(sums.max()) / factor.norm
 
@@ -252,7 +252,7 @@ def _in_order(correlations: Any, least: float, lower: Any, kept: Any) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Support:
-    """Which columns are independent of one another, and how the others follow from them.
+    """The columns that are independent of one another, and how the others follow from them.
 
     ``x_q = constant + slopes x_kept`` for each ``q`` of ``dropped``, in standard deviations.
     """
@@ -323,7 +323,7 @@ def ledoit_wolf(moments: Moments, k: int) -> tuple[float, np.ndarray]:
     Parameters
     ----------
     moments : Moments
-        With fourth moments.
+        The moments, with fourth moments.
     k : int
 
     Returns
@@ -347,7 +347,7 @@ def ledoit_wolf(moments: Moments, k: int) -> tuple[float, np.ndarray]:
     intensity = 0.0 if beta <= 0.0 else min(beta / delta, 1.0)
     shrunk = (1.0 - intensity) * correlations
     shrunk[np.diag_indices(p)] += intensity * mu
-    # Of a column without variance there is no unit but its own.
+    # A column without variance has no unit but its own.
     units = np.where(scale > 0, _deviations(covariance), 1.0)
     shrunk *= units[:, None]
     shrunk *= units
@@ -373,9 +373,9 @@ class Estimate:
     shrinkage : ndarray of shape (K,)
         The intensity of each class; zeros without shrinkage.
     floored : ndarray of bool, shape (K,), or (1,) for one covariance
-        Which covariances are singular, and have been given a floor.
+        Whether each covariance is singular, and has been given a floor.
     warning : str or None
-        Which columns are redundant, or what is singular and why, in one sentence.
+        A sentence on which columns are redundant, or what is singular and why.
     """
 
     gaussians: Gaussians
@@ -406,9 +406,9 @@ def estimate(
     Parameters
     ----------
     moments : Moments
-        By class unless ``pooled``; with fourth moments for ``shrinkage="auto"``.
+        The moments, by class unless ``pooled``; with fourth moments for ``shrinkage="auto"``.
     pooled : bool
-        One covariance for all classes.
+        Whether there is one covariance for all classes.
     priors : ndarray of shape (K,), optional
         Default: shares of the weights.
     covariance : {"mle", "unbiased"}
@@ -522,7 +522,7 @@ def covariances_by_estimator(
         rows = design.take(np.flatnonzero(codes == k)).matrix
         if sp.issparse(rows):
             rows = rows.toarray()
-        # What is no estimator of scikit-learn's is copied as it is.
+        # An estimator that is not scikit-learn's is copied as it is.
         own = clone(estimator, safe=False)
         returned = own.fit(np.asarray(rows, dtype=np.float64))
         # Not every estimator returns itself.
@@ -538,7 +538,7 @@ def covariances_by_estimator(
                 f"covariance_estimator={estimator!r} has a covariance_ of the shape {found.shape} "
                 f"for class {names.label(k)}, which has {p:,} columns."
             )
-        # What overflows does so on the diagonal, too, where it is reported by column.
+        # Covariances that overflow do so on the diagonal, too, where it is reported by column.
         if np.isfinite(np.diagonal(found)).all() and not np.isfinite(found).all():
             raise ValueError(
                 f"covariance_estimator={estimator!r} has NaN or infinity in its covariance_ of "
@@ -673,7 +673,7 @@ def _covariances(
 
 def _require_range(matrices: np.ndarray, moments: Moments, names: Names) -> None:
     """Raise DataError where float64 cannot hold the variance of a column."""
-    # What is within range on the diagonal is so elsewhere (Cauchy and Schwarz).
+    # Entries are within range where the diagonal is (Cauchy and Schwarz).
     good = np.isfinite(np.diagonal(matrices, axis1=-2, axis2=-1)).all(axis=0)
     if not good.all():
         columns = names.of_columns(np.flatnonzero(~good).tolist())
@@ -697,7 +697,7 @@ def _apart(
     priors: np.ndarray,
     names: Names,
 ) -> str | None:
-    """How the classes differ in a direction without variance within them, if they do."""
+    """A message on how the classes differ in a direction without variance within them, or None."""
     scale, means, steps = _deviations(covariance), moments.mean, moments.steps
     k, p = means.shape
     unit = np.where(scale > 0, scale, 1.0)
@@ -775,7 +775,8 @@ def _linear_residual(
 ) -> float:
     """The largest ``|Sigma w - m| / (|Sigma| |w| + |m|)`` in standard deviations, over columns.
 
-    Of the equations of the columns ``kept``; the others follow from them, as far as the columns do.
+    The equations are those of the columns ``kept``; the others follow from them, as far as the
+    columns do.
     """
     if not len(kept):
         return 0.0
@@ -809,7 +810,7 @@ def _certificate(gaussians: Gaussians, start: float, names: Names) -> ResidualCe
         steps, solved = gaussians.centred()
         residual = _linear_residual(gaussians.covariance, steps.T, solved.T, gaussians.kept)
         if gaussians.n_classes > 2:
-            # What all classes share rounds off digits of their differences.
+            # The part that all classes share rounds off digits of their differences.
             lost = _direction_residual(gaussians, gaussians.linear[0])
             residual = max(residual, lost) if lost > _TOLERANCE else residual
         seconds = time.perf_counter() - start
@@ -839,7 +840,7 @@ def certify_gaussian(
     tol: float = _TOLERANCE,
     **options: Any,
 ) -> ResidualCertificate:
-    """How far a model, of any library, is from the closed form on these rows.
+    """Certify how far a model, of any library, is from the closed form on these rows.
 
     Everything is computed anew from the rows, whatever the model claims.  Each thing that is given
     is a part; what a model does not have is left out.
@@ -847,20 +848,21 @@ def certify_gaussian(
     Parameters
     ----------
     moments : Moments
-        Of the rows.
+        The moments of the rows.
     means : ndarray of shape (K, p), optional
     covariance : ndarray of shape (p, p), or (K, p, p) unless ``pooled``, optional
     planes : sequence of (coef, intercept)
-        Of a linear model: shapes (K, p) and (K,), or (1, p) and (1,), up to what is the same for
-        all classes, which decides nothing.  Of several the worst counts, part by part.
+        Coefficients and intercepts of a linear model, of shapes (K, p) and (K,), or (1, p) and
+        (1,), up to what is the same for all classes, which decides nothing.  If there are several,
+        the worst counts, part by part.
     priors : ndarray of shape (K,), optional
-        Of the model; default: shares of the weights.
+        The priors of the model; default: shares of the weights.
     empirical : bool, default=False
         Whether ``priors`` are to be the shares of the weights: then they are a part, too.
     pooled, kind, options
         As ``pooled``, ``covariance`` and the other options of :func:`estimate`.
     tol : float, default=1e-8
-        What each part may be off by.
+        The tolerance of each part.
 
     Returns
     -------
@@ -1008,12 +1010,12 @@ class Gaussians:
     priors : ndarray of shape (K,)
     kept : ndarray of int, shape (r,)
         Columns that are independent of one another; the others follow from them, and densities
-        are those of these.
+        are those of the kept columns.
     factors : tuple of Cholesky
-        Of the covariances of ``kept``: one, or one a class.
+        The factors of the covariances of ``kept``: one, or one a class.
     rest : ndarray of shape (K, p) or None
-        What the means round off, where it is known: of an offset that is large against the spread,
-        it holds digits of the differences between the classes.
+        The rounding errors of the means, where they are known: with an offset that is large
+        against the spread, they hold digits of the differences between the classes.
 
     Examples
     --------
@@ -1042,7 +1044,7 @@ class Gaussians:
         names: Names | None = None,
         rest: np.ndarray | None = None,
     ) -> Gaussians:
-        """From parameters alone.
+        """Build the Gaussians from parameters alone.
 
         Raises
         ------
@@ -1157,7 +1159,7 @@ class Gaussians:
             The covariance within the classes is the identity in these coordinates; the largest
             entry of each direction is positive.
         share : ndarray of shape (count,)
-            Of the variance between the classes that each has.
+            The share of the variance between the classes that each direction has.
         """
         factor, r = self.factors[0], len(self.kept)
         steps = self.centred_means[:, self.kept] * factor.scale
@@ -1226,7 +1228,7 @@ class Gaussians:
         return out
 
     def _beyond(self, design: Design) -> np.ndarray:
-        """In place of discriminants that overflow, numbers within range in the same order."""
+        """Numbers within range in the order of the discriminants, where these overflow."""
         logs = np.empty((design.n_samples, self.n_classes))
         for part, block in design.blocks():
             x = block[:, self.kept]

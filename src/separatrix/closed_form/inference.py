@@ -75,17 +75,17 @@ from separatrix.objectives.softmax import SoftmaxObjective
 
 @dataclass(frozen=True)
 class Tuning:
-    """Where a fit keeps its information matrix.
+    """The sizes up to which a fit keeps its information matrix.
 
     Parameters
     ----------
     most_parameters : int
-        Up to this many parameters: 32 MB.
+        The most parameters: 32 MB.
     most_work : float
-        Up to this many multiplications, because a fit by conjugate gradients, of many classes or of
+        The most multiplications, because a fit by conjugate gradients, of many classes or of
         long sparse rows, must not wait for it.
     most_products : float
-        Beyond these, up to as many multiplications as so many products with the data take.
+        The same limit as a number of products with the data; the larger of the two holds.
     """
 
     most_parameters: int = 2000
@@ -100,8 +100,8 @@ _SOURCES = {"HC0": "White, 1980"} | dict.fromkeys(
 )
 ROBUST = tuple(_SOURCES)
 CLUSTERED = "cluster"
-"""What ``Summary.robust`` is of errors that allow for rows of one cluster."""
-# What the head of a table names, and the fields of a summary; a test's has a p-value beside it.
+"""The value of ``Summary.robust`` for standard errors that allow for clusters of rows."""
+# The names in the head of a table, and the fields of a summary; a test has a p-value beside it.
 _FIGURES = {
     "log-likelihood": "log_likelihood",
     "without columns": "log_likelihood_null",
@@ -127,7 +127,8 @@ _TINY = 1e-280
 _FINITE_STEP = 0.05
 # The most standard errors by which an estimate may miss the maximum of the likelihood.
 _FAR = 0.1
-# Of the information, with a diagonal of ones: beyond this fewer than five digits are left.
+# The condition number of the information, scaled to a diagonal of ones: beyond this fewer than
+# five digits are left.
 _CONDITION = 1e11
 _OTHER_ROWS = (
     "these rows, or their weights, are not those of the fit: the likelihood of the model on them "
@@ -144,13 +145,14 @@ class Summary:
     Attributes
     ----------
     model : str
-        What was fitted, in words.
+        The name of the model, in words.
     target : str
-        The target's name, where there are several; of classes, whose odds the numbers speak of.
+        The name of the target, where there are several; in classification, the odds that the
+        numbers describe, in words.
     names : tuple of str
         The columns, by name or as ``x0``, ``x1``, ...; the intercept comes first, as
         ``(intercept)``.  For more than two classes each name starts with its class, whose odds
-        against the first class the number speaks of.
+        against the first class the number describes.
     estimate, standard_error, statistic, p_value, lower, upper : ndarray
         The test is of the hypothesis that the true number is zero, from both sides; ``lower`` and
         ``upper`` are the ends of the confidence interval of the given ``level``.
@@ -158,21 +160,21 @@ class Summary:
         Logistic regression: :math:`e^{estimate}`, by which a unit more of the column multiplies
         the odds, and the ends of its interval.
     kind : {"t", "z"}
-        The distribution of ``statistic``: Student's with ``df_residual`` degrees, or of G clusters
-        with G - 1; or the normal.
+        The distribution of ``statistic``: Student's with ``df_residual`` degrees of freedom (for
+        errors that allow for G clusters, with G - 1), or the normal.
     robust : {"HC0", "HC1", "HC2", "HC3", "cluster"} or None
-        Which errors; None: the classic ones.
+        The kind of robust errors; None: the classic ones.
     n_clusters : int or None
-        The number of clusters, of errors that allow for them.
+        The number of clusters, where the errors allow for them.
     level : float
-        Of the intervals.
+        The confidence level of the intervals.
     n : float
         The sum of the weights, which stand for copies of the rows.
     df_model, df_residual : float
-        Estimated numbers beside the intercepts; ``n`` less all estimated numbers.
+        The number of estimates beside the intercepts, and ``n`` less the number of all estimates.
     log_likelihood, log_likelihood_null : float
-        At the estimates, and of the model without columns: with an intercept alone, or where
-        there is none, with zero for every coefficient.
+        The log-likelihood at the estimates, and that of the model without columns: with an
+        intercept alone or, where there is none, with zero for every coefficient.
     aic, bic : float
         :math:`2k - 2\ell` and :math:`k \log n - 2\ell`, with :math:`k` coefficients, intercepts
         included (the variance is not counted).
@@ -187,10 +189,11 @@ class Summary:
     lr_statistic, lr_p_value : float or None
         Logistic regression: the same by the likelihood ratio.
     sigma : float or None
-        Least squares: the standard deviation of the residuals, of ``df_residual`` degrees.
+        Least squares: the standard deviation of the residuals, with ``df_residual``
+        degrees of freedom.
     condition_number : float
-        Of the columns (least squares) or of the information (logistic regression), scaled to
-        length one.
+        The condition number of the columns (least squares) or of the information (logistic
+        regression), scaled to length one.
 
     Examples
     --------
@@ -400,7 +403,7 @@ class Summary:
         heads, rows = self._cells()
         lines = [heads, *rows]
         # Estimates and tests, and below them intervals and ratios, where they do not fit beside, or
-        # where names that are cut for them could not be told apart.
+        # where names that are cut for them could not be distinguished.
         parts = [self._laid_out(lines, room)]
         cut = {_cut(name, max(12, room - _width(lines))) for name in self.names}
         if max(map(len, parts[0])) > room or len(cut) < len(set(self.names)):
@@ -411,7 +414,7 @@ class Summary:
         return [line for k, part in enumerate(parts) for line in [""] * (k > 0) + part]
 
     def _laid_out(self, lines: Sequence[Sequence[str]], room: int) -> list[str]:
-        # What the numbers leave is the names'.
+        # The names take the width that the numbers leave.
         width = max(12, room - _width(lines))
         names = ["", *(_cut(name, width) for name in self.names)]
         return table_text([(name, *cells) for name, cells in zip(names, lines, strict=True)])
@@ -634,7 +637,7 @@ def _require_degrees(n: float, k: int) -> None:
 
 
 def _residual_variances(robust: str, e: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """What stands for the variance of every row's residual ``e``, at leverage ``h``."""
+    """The estimated variance of every row's residual ``e``, at leverage ``h``."""
     squares = e * e
     if robust in ("HC2", "HC3"):
         rest = 1.0 - h
@@ -673,17 +676,17 @@ def least_squares_summary(
     Parameters
     ----------
     factor : TriangularFactor
-        Of the rows that were fitted: ``weight``, ``mean``, ``r``.
+        The factor of the rows that were fitted: ``weight``, ``mean``, ``r``.
     coef : ndarray of shape (m, d)
     intercept : ndarray of shape (m,)
     rss : ndarray of shape (m,)
         Weighted sums of the squared residuals.
     names : sequence of str
-        Of the columns.
+        The names of the columns.
     condition : float
         The condition number to report.
     level : float
-        Of the confidence intervals.
+        The level of the confidence intervals.
     robust : {"HC0", "HC1", "HC2", "HC3"}, optional
     rows : tuple of (design, targets, weights), optional
         The rows again; robust errors need them.
@@ -691,7 +694,7 @@ def least_squares_summary(
         Where other numbers are reported than were fitted: ``L coef`` instead of the coefficients
         and ``intercept + tau . coef`` instead of the intercept, whose values are the last two.
     model : str
-        What to call it.
+        The name of the model.
     clusters : array-like of shape (n_rows,), optional
         The cluster of each row; errors allow for rows of one cluster that depend on one another.
 
@@ -790,7 +793,7 @@ def _sums_of_squares(targets: np.ndarray) -> np.ndarray:
     """Return the sums of squares of the targets, or raise ValueError where one is out of range."""
     with np.errstate(over="ignore"):
         tss = np.square(targets).sum(axis=0)
-    # Of a target that does not vary, or that is fitted exactly, the sums are zero by rights.
+    # The sums are zero by rights where a target does not vary, or is fitted exactly.
     size = np.abs(targets).max(axis=0, initial=0.0)
     if not np.all(np.isfinite(tss)) or np.any((size > 0.0) & (tss < _TINY)):
         raise ValueError(
@@ -808,7 +811,7 @@ def undetermined(factor: TriangularFactor, rank: int, names: Sequence[str]) -> s
     ----------
     factor : TriangularFactor
     rank : int
-        How many of the columns are independent of one another.
+        The number of columns that are independent of one another.
     names : sequence of str
     """
     d = len(names)
@@ -851,7 +854,7 @@ def _f_test(f: float, d: int, df: float) -> dict[str, float]:
 def _wald(coordinates: np.ndarray, covariance: np.ndarray) -> float:
     """Wald's statistic for the hypothesis that all coordinates are zero."""
     factor = Factor.of(covariance)
-    # Too few rows may have a residual to tell all coefficients apart.
+    # The rows with a residual may be too few to determine all coefficients.
     if factor is None or not len(coordinates):
         return math.nan
     return float(coordinates @ factor.solve(coordinates))
@@ -878,7 +881,7 @@ def _sandwich(
     meats = np.zeros((m, d + 1, d + 1))
     sums = np.zeros((m, 0 if clusters is None else clusters.count, d + 1))
     size = 0.0
-    # What rounding has taken off means that are large against the spread.
+    # The rounding errors of means that are large against the spread.
     rest, level = np.zeros(d), np.zeros(m)
     if centred:
         for rows, block in design.blocks():
@@ -1075,7 +1078,7 @@ def logistic_summary(
 ) -> Summary:
     r"""The summary of a logistic regression without a penalty.
 
-    Of K > 2 classes, whose scores are defined up to a common shift, the contrasts of each class
+    For K > 2 classes, whose scores are defined up to a common shift, the contrasts of each class
     with the first are reported, as in a model that fixes the first class's coefficients at zero.
 
     The certificate bounds how far the estimates are from the maximum of the likelihood: near it a
@@ -1088,11 +1091,11 @@ def logistic_summary(
     intercept : ndarray of shape (1,) or (K,)
     classes : ndarray of shape (K,)
     names : sequence of str
-        Of the columns.
+        The names of the columns.
     certificate : Certificate
-        Of the fit, whose objective is minus the log-likelihood.
+        The certificate of the fit, whose objective is minus the log-likelihood.
     information : ndarray of shape (k, k) or None
-        From :func:`likelihood_information`.
+        The result of :func:`likelihood_information`.
     totals : ndarray of shape (K,) or None
         Sums of the weights of the classes.
     fit_intercept : bool
@@ -1242,7 +1245,7 @@ def _score_products(
     """
     s = problem.upper
     used = s > 0.0
-    # Of one copy: p - y, and p (1 - p).
+    # For one copy of a row: p - y, and p (1 - p).
     errors = problem.residual(scores).reshape(len(s), -1)
     errors = np.divide(errors, s[:, None], out=np.zeros_like(errors), where=used[:, None])
     errors = errors[:, 1:] if problem.output_shape else errors * 1.0

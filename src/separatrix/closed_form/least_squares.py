@@ -66,9 +66,9 @@ _KEPT, _KEPT_OFFSET, _KEPT_FIT = 300.0, 1e5, 300.0
 _FAINT = 1e-250
 # The condition number up to which steps leave the coefficients digits enough.
 _MOST_SOLVED = 1e6
-# Of certificates: what is met, and then all digits that are to be had.
+# The tolerance at or below which all digits that can be had are computed.
 _ALL = 1e-10
-# What is to be left of the equations at weights that have been rounded to float32.
+# The tolerance of the equations at weights that have been rounded to float32.
 _SINGLE = 1e-6
 # Vectors that are multiplied with one at a time.
 _FEW = 4
@@ -77,12 +77,12 @@ _FEW = 4
 def solve(problem: LeastSquaresProblem) -> LeastSquaresSolution:
     """Minimise ``1/2 sum_i s_i |y_i - W x_i - b|^2 + ridge/2 |W|^2``.
 
-    Of all solutions, where there are several, the one of least ``|W|``.
+    Where there are several solutions, the result is the one of least ``|W|``.
 
     Parameters
     ----------
     problem : LeastSquaresProblem
-        Without bounds; of rows in memory, or in blocks.
+        A problem without bounds, of rows in memory or in blocks.
 
     Returns
     -------
@@ -196,7 +196,7 @@ def _about(problem: LeastSquaresProblem, moments: Moments) -> tuple[np.ndarray, 
 
 
 def _by_cholesky(problem: LeastSquaresProblem) -> LeastSquaresSolution | None:
-    """From sums of products; None where they do not determine the answer well enough."""
+    """The solution from sums of products; None where they do not determine it well enough."""
     d, moments = problem.design.n_features, problem.moments()
     if not moments.finite:
         problem.require_finite()
@@ -269,7 +269,7 @@ def _factor_of(problem: LeastSquaresProblem) -> TriangularFactor:
 
 
 def _by_factor(problem: LeastSquaresProblem) -> LeastSquaresSolution:
-    """From the triangular factor of the rows, which loses nothing that float64 can hold."""
+    """The solution from the triangular factor, which loses nothing that float64 can hold."""
     factor = _factor_of(problem)
     if not np.isfinite(factor.r).all():
         problem.refuse()
@@ -378,7 +378,7 @@ def _by_iteration(
         scale = np.where(alive, 1.0 / np.where(alive, equations.penalised, 1.0), 0.0)
     lengths = equations.penalised * scale
     forward, backward = _operators(problem, equations.mean, scale)
-    # To all digits, unless fewer are asked for.
+    # To all digits, unless the tolerance is above ``_ALL``.
     precise = problem.tol <= _ALL
     share, enough = (1e-3, 1e-2) if precise else (0.1, 1.0)
     goal, limit = share * problem.tol, most or problem.tuning.iterations
@@ -491,7 +491,7 @@ def _equations_of(problem: LeastSquaresProblem) -> NormalEquations:
         if np.all(means <= 0.5 * squares[:d]):
             squares[:d] -= means
         else:
-            # What is stored, and what is not.
+            # The stored entries, and those that are not stored.
             owners = s[np.repeat(np.arange(n), np.diff(x.indptr))]
             stored = np.bincount(x.indices, owners, minlength=d)
             parts = owners * np.square(x.data - mean[x.indices])
@@ -530,14 +530,14 @@ def certify(
     Parameters
     ----------
     problem : LeastSquaresProblem
-        Of rows in memory, or in blocks.  Between its bounds what is left of the equations may push
-        a weight that is at an end beyond it.
+        A problem of rows in memory, or in blocks.  With bounds, the residual of the equations may
+        push a weight that is at a bound outwards.
     coef : ndarray of shape (m, n_features)
     intercept : ndarray of shape (m,)
     condition : float, optional
-        To be repeated in the certificate.
+        The condition number to report in the certificate.
     rank : int, optional
-        The same; all columns by default.
+        The rank to report in the certificate; all columns by default.
 
     Returns
     -------
@@ -547,7 +547,7 @@ def certify(
         intercept, and with ``sqrt(ridge) I`` below the rows. ``relative_residual`` is the same,
         but where what is left is no more than rounding explains (8 eps, or 2 eps times the root
         of the number of columns, of the sum of the lengths of the terms of ``y - A x``), and no
-        other coefficients (between bounds: of the columns that these do not hold) lower the
+        other coefficients (with bounds: those of columns that these do not hold) lower the
         objective by more than a millionth, relative to those terms;
         or, where a fit is exact to ``tol`` in every row, relative to the targets about their
         means, or to all terms about theirs where rounding of these explains it.

@@ -1,4 +1,4 @@
-r"""What each row would have been predicted by a ridge regression to all the others.
+r"""The residual of each row in a ridge regression to all the others.
 
 The hat matrix of a ridge regression with an intercept, of rows with weights :math:`s_i`, is
 
@@ -41,7 +41,7 @@ def leave_one_out_residuals(
     Parameters
     ----------
     design : Design
-        Of shape (n_samples, n_features); it is made dense.
+        The design of shape (n_samples, n_features); it is made dense.
     targets : ndarray of shape (n_samples, n_targets)
     alphas : ndarray of shape (n_alphas,)
         Factors of the squared norm of the weights, >= 0.
@@ -51,7 +51,7 @@ def leave_one_out_residuals(
     Returns
     -------
     ndarray of shape (n_alphas, n_samples, n_targets)
-        NaN of a row that alone determines a coefficient.
+        NaN for a row that alone determines a coefficient.
 
     Examples
     --------
@@ -84,11 +84,11 @@ def leave_one_out_residuals(
         dense *= root
         residual *= root
     left, sizes, right = svd(dense, full_matrices=False, overwrite_a=True, check_finite=False)
-    # What rounding leaves of columns that depend on others is no direction.
+    # Directions that are only rounding, of columns that depend on others, are left out.
     kept = sizes > sizes.max(initial=0.0) * max(len(own), len(right)) * EPS
     left, sizes, right = left[:, kept], sizes[kept], right[kept]
     squares, turned = np.square(left), left.T @ residual
-    # What no column explains; nothing, where there are as many directions as rows.
+    # The part that no column explains; zero, where there are as many directions as rows.
     beyond, outside = 1.0 - leverage - squares.sum(axis=1), residual - left @ turned
     if len(sizes) + int(fit_intercept) >= len(residual):
         beyond[:], outside[:] = 0.0, 0.0

@@ -34,7 +34,7 @@ from separatrix.data.design import CSRDesign, DenseDesign, Design
 from separatrix.data.moments import Moments
 from separatrix.data.validation import require_finite
 
-# What the factorisation of a few rows leaves of a column of unit length that depends on others.
+# The length that the factorisation of a few rows leaves of a unit column that depends on others.
 NEGLIGIBLE = 64 * EPS
 _BLOCK_BYTES = 1 << 20
 # Rows whose targets are copied at a time.
@@ -44,7 +44,7 @@ _FEW_TARGETS = 8
 # the condition number makes a difference, which costs the more the more entries there are.
 _SMALL, _SEVERAL, _MEDIUM = 20_000, 100_000, 4_000_000
 _ILL, _VERY_ILL = 100.0, 1e4
-# Means that are so many times the spread cost digits unless they are subtracted from the rows.
+# Means that are this many times the spread cost digits unless they are subtracted from the rows.
 _OFFSET = 16.0
 # A step of refinement that changes less is not worth another pass.
 _STILL = 64 * EPS
@@ -61,7 +61,7 @@ _MOST_LOOKED_AT = 2e7
 _MOST_CLOSELY = 2e5
 # The share of the objective that rounding may be the reason for leaving.
 _MOST_SHARE = 1e-6
-# What the residual of a fit without weights may exceed through rounding, in units of its terms.
+# The most by which a residual may exceed that of zero weights, in roundings of its terms.
 _SPARE = 4.0
 MOST_STEPS = 10
 _MOST_STEPS_IN_PARTS = 30
@@ -71,18 +71,18 @@ _EXACT_CONDITION = 100
 
 @dataclass(frozen=True)
 class Tuning:
-    """Which sizes each method of least squares is for.
+    """The sizes that each method of least squares is for.
 
     Parameters
     ----------
     most_square : int
-        A matrix of all pairs of columns, or of rows where these are fewer, is formed for at most so
-        many of them.
+        A matrix of all pairs of columns, or of rows where these are fewer, is formed for at most
+        this many of them.
     most_wide : int
-        A matrix of all pairs of columns is formed for at most so many where rows are fewer.
+        A matrix of all pairs of columns is formed for at most this many where rows are fewer.
     most_copied : int
         Where nothing else will do, a factor of fewer rows than columns is made if the rows have at
-        most so many entries.
+        most this many entries.
     many : int
         Sparse rows of more columns than this are multiplied with, and no matrix of all pairs of
         columns is formed.
@@ -130,9 +130,9 @@ class LeastSquaresProblem:
         )
 
     def gathered(self, of: Callable[..., Any]) -> Any:
-        """What a function makes of the design, the targets and the weights.
+        """The result of a function of the design, the targets and the weights.
 
-        Where rows come in parts, it is made of each part and merged.
+        Where rows come in parts, the function is applied to each part, and the results are merged.
         """
         return of(self.design, self.targets, self.weights)
 
@@ -147,7 +147,7 @@ class LeastSquaresProblem:
     def in_units(self) -> tuple[LeastSquaresProblem, np.ndarray | None]:
         """The problem in units in which squares of the targets are in the range of float64.
 
-        Beside it is what multiplies the targets; None where that is nothing.
+        Beside it is the factor of the targets; None where they are not scaled.
         """
         unit = units_of(self.targets, self.weights)
         if unit is None:
@@ -176,7 +176,7 @@ class LeastSquaresProblem:
 
     @property
     def roots(self) -> np.ndarray:
-        """What multiplies the rows: the roots of their weights."""
+        """The factors of the rows: the roots of their weights."""
         return np.ones(self.design.n_samples) if self.weights is None else np.sqrt(self.weights)
 
     def require_finite(self) -> None:
@@ -290,12 +290,12 @@ class NormalEquations:
         return gradient, sums
 
     def _weights(self) -> np.ndarray:
-        """Empty where there are none; read-only, as memory-mapped data are: one type to compile."""
+        """The weights or an empty array; read-only, as mapped data are: one type to compile."""
         s = self.problem.weights
         return row_access.read_only(np.empty(0) if s is None else s)
 
     def _row_adder(self, coef: np.ndarray, intercept: np.ndarray) -> Callable[..., None]:
-        """What adds the sums of some rows to those of its part, row by row."""
+        """The function that adds the sums of some rows to those of its part, row by row."""
         design = self.design
         kernel = compilation.specialise(
             _residual_rows, row_dot=design.row_dot, row_add=design.row_add
@@ -314,7 +314,7 @@ class NormalEquations:
         return work
 
     def _block_adder(self, coef: np.ndarray, intercept: np.ndarray) -> Callable[..., None]:
-        """The same in blocks of rows."""
+        """The function of :meth:`_row_adder`, in blocks of rows."""
         design, weights = self.design, self.problem.weights
         level, rest = self._levels(coef, intercept)
         size = max(16, _BLOCK_BYTES // (8 * max(1, design.n_features)))
@@ -554,15 +554,15 @@ class NormalResidual:
         return np.where(weights >= bounds[1], np.minimum(below, 0.0), below)
 
     def _shares(self) -> np.ndarray:
-        """What other coefficients could take away of each objective, see ``explained_shares``.
+        """The share of each objective that other weights could remove, see ``explained_shares``.
 
-        Those of weights that are pushed beyond their bounds are left out.
+        Weights that are pushed beyond their bounds are left out.
         """
         return self.equations.explained_shares(self.coef, self.intercept, self._free)
 
     @property
     def _free(self) -> np.ndarray | None:
-        """Which weights are between their bounds, or pushed there; (d, m), None where all are."""
+        """Whether weights are between their bounds, or pushed there; (d, m), None where all are."""
         bounds, weights = self.equations.problem.bounds, self.coef.T
         if bounds is None:
             return None
@@ -584,7 +584,7 @@ class NormalResidual:
         return out
 
     def measure(self) -> float:
-        """What refinement makes small: the ratios, relative to the terms."""
+        """The measure that refinement makes small: the largest ratio, relative to the terms."""
         with np.errstate(all="ignore"):
             shares = self._ratios / _or_one(self.terms)
         return float(shares.max(initial=0.0)) if np.isfinite(shares).all() else np.inf
@@ -598,7 +598,7 @@ class NormalResidual:
 
     @cached_property
     def _idle(self) -> np.ndarray:
-        """What a penalty leaves at the columns that are zero, or constant but for rounding; (k, m).
+        """The residual of a penalty at columns that are zero, or constant but for rounding; (k, m).
 
         Rows are fitted as well without them, so that their weights ought to be zero. Without a
         penalty these are free.
@@ -629,13 +629,13 @@ class NormalResidual:
 
     @property
     def _rounding(self) -> float:
-        """What rounding explains of the terms."""
+        """The share of the terms that rounding explains."""
         return EPS * max(8.0, 2.0 * math.sqrt(self.equations.design.n_features))
 
     def reached(self) -> float:
         """The relative residual where whatever rounding explains counts relative to the terms.
 
-        It tells which of several ways to solve the equations did so as well as float64 can.
+        It shows which of several ways to solve the equations did so as well as float64 can.
         """
         return self._judged(np.inf)[0]
 
@@ -652,7 +652,7 @@ class NormalResidual:
             orthogonality = float(max(cosines.max(initial=0.0), idle.max(initial=0.0)))
             rounding = self._rounding
             explained = (by_terms <= rounding) & (np.square(cosines) <= most)
-            # What leaves more than zero weights would is no solution, whatever rounding explains.
+            # A fit that leaves more than zero weights would is no solution, whatever the rounding.
             nothing = of.spread if of.problem.fit_intercept else of.size
             explained &= norm <= 1.01 * nothing + _SPARE * rounding * of.size
             if most < np.inf and (explained & (cosines > tol)).any():
@@ -666,7 +666,7 @@ class NormalResidual:
         return float(relative.max(initial=0.0)), orthogonality
 
     def _inexactness(self, rounding: float, most: float) -> np.ndarray:
-        """How far each target is from being fitted exactly; infinite where that is not the case."""
+        """The relative residual of each target that is fitted exactly; infinite for the others."""
         of = self.equations
         constant = of.spread <= _SPARE * EPS * of.size
         by_targets = self._norm / np.where(constant, of.size, of.spread)
@@ -733,7 +733,7 @@ class NormalResidual:
         if of.design.n_samples * (d + len(self.coef)) ** 2 > _MOST_LOOKED_AT:
             return 0.0
         shares = self._shares()
-        # What rounding leaves of an exact fit has no direction that could be wrong.
+        # The rounding that is left of an exact fit has no direction that could be wrong.
         exact = (self._inexactness(self._rounding, _MOST_SHARE) <= of.problem.tol) | (
             self._norm == 0
         )
@@ -777,7 +777,7 @@ def refine(
     Returns
     -------
     residual : NormalResidual
-        At the refined numbers.
+        The residual at the refined numbers.
     steps : int
     good : bool
         Whether it went as it should.
@@ -786,7 +786,7 @@ def refine(
     most = _MEDIUM if inverse.condition > _VERY_ILL else _SEVERAL if ill else _SMALL
     if equations.problem.entries <= most:
         start = np.column_stack([equations.intercept_of(coef), coef])
-        # What centring has rounded, no condition number knows of.
+        # The condition number does not include the rounding of centring.
         rough = ill or equations.shifted
         still = _STILL_IN_PARTS if rough else _STILL_WELL
         contraction = 1.0 if rough else inverse.contraction
@@ -850,7 +850,7 @@ def refine_in_parts(
 
 
 class NormalInverse:
-    """``(A'A + ridge I)^-1``, or where columns depend on one another what stands for it.
+    """``(A'A + ridge I)^-1``, or its counterpart where columns depend on one another.
 
     Everything is done in columns of unit length.  A column that the others explain to rounding
     leaves the basis; a solution in the basis becomes the one of least norm by adding relations
@@ -863,11 +863,11 @@ class NormalInverse:
     n_features : int
     ridge : float
     noise : ndarray of shape (n_features,), optional
-        Length of what rounding of the entries can make of each column of ``A``.
+        The length that rounding of the entries alone can give each column of ``A``.
     negligible : float, optional
-        What is left of a column of unit length that depends on others.
+        The length that is left of a unit column that depends on others.
     trusted : bool, default=False
-        The features are known to be independent.
+        Whether the features are known to be independent.
     """
 
     def __init__(
@@ -923,7 +923,7 @@ class NormalInverse:
 
     @property
     def contraction(self) -> float:
-        """A bound of the error of :meth:`step`, relative to the step: it has room to spare."""
+        """A generous bound on the error of :meth:`step`, relative to the step."""
         return 1e3 * EPS * max(self.n_columns, 1) * self.condition**2
 
     def _pivot(self, a: np.ndarray, right: np.ndarray, noise: np.ndarray) -> None:
@@ -945,7 +945,7 @@ class NormalInverse:
         if not len(rest):
             return
         over = solve_upper(self.upper, upper[:rank, rank : rank + len(rest)])
-        # What is left of a coefficient that is zero would be blown up by unequal units.
+        # The remainder of a coefficient that is zero would be blown up by unequal units.
         over[np.abs(over) < 1e3 * NEGLIGIBLE] = 0.0
         d = self.n_columns
         if len(rest) <= rank:

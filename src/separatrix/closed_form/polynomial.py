@@ -78,7 +78,7 @@ class DegreeWarning(UserWarning):
 
 
 def count_terms(top: Sequence[int], degree: int, interactions: bool) -> int:
-    """How many terms there are, without the constant, for columns that bear powers to ``top``."""
+    """The number of terms, without the constant, for columns that bear powers to ``top``."""
     if not interactions:
         return sum(min(t, degree) for t in top)
     # The ways to share out each total degree, a column at a time.
@@ -448,7 +448,7 @@ class PolynomialBasis:
 
     @cached_property
     def _tables(self) -> tuple[np.ndarray, ...]:
-        """What the kernels take: where each column's polynomials are, and how terms multiply."""
+        """The arguments of the kernels: places of the polynomials, and how terms multiply."""
         offset = np.concatenate([[0], np.cumsum(self.top)])
         parent = np.full(self.n_terms, -1, dtype=np.int64)
         factor = np.empty(self.n_terms, dtype=np.int64)
@@ -460,12 +460,12 @@ class PolynomialBasis:
             rest = row.copy()
             rest[last] = 0
             if rest.any():
-                # Of lower total degree, so it came before.
+                # The rest is of lower total degree, so it came before.
                 parent[i] = place[rest.tobytes()]
         return self.centre, self.scale, self.recurrence, self.top, offset, parent, factor
 
     def leading(self, degree: int) -> int:
-        """How many terms there are up to a total degree; they come first."""
+        """The number of terms up to a total degree; they come first."""
         return int(np.searchsorted(self.powers.sum(axis=1), degree, side="right"))
 
     def names(self, columns: Sequence[str]) -> list[str]:
@@ -503,7 +503,7 @@ class PolynomialBasis:
 
     @cached_property
     def _place(self) -> dict[_Exponents, int]:
-        """Where the coefficient of each term stands, that of the constant first."""
+        """The place of the coefficient of each term, that of the constant first."""
         terms = [(0,) * len(self.top), *map(tuple, self.powers.tolist())]
         return {term: k for k, term in enumerate(terms)}
 
@@ -518,7 +518,7 @@ class PolynomialBasis:
         Returns
         -------
         coef : ndarray of shape (m, n_terms)
-            Of the terms of ``powers``.
+            The coefficients of the terms of ``powers``.
         intercept : ndarray of shape (m,)
         """
         exact = [
@@ -576,9 +576,10 @@ class PolynomialBasis:
     def off_powers(
         self, plain: Sequence[float], coef: Sequence[float], intercept: float
     ) -> list[float]:
-        """How far plain powers are from those of a polynomial, relative to the sizes of terms.
+        """The distance of plain powers from those of a polynomial, relative to the sizes of terms.
 
-        In fractions, at most 1.  ``plain`` has the constant first; what is not finite counts as 0.
+        It is computed in fractions, and at most 1.  ``plain`` has the constant first; what is not
+        finite counts as 0.
         """
         sums, sizes = ([Fraction(0)] * len(plain) for _ in range(2))
         for term, c in zip(self._place, [intercept, *coef], strict=True):
@@ -751,7 +752,7 @@ class PolynomialFit(LeastSquaresSolution):
     Attributes
     ----------
     plain_coef, plain_intercept : ndarray of shape (m, n_terms) and (m,)
-        Of plain powers.
+        The coefficients of plain powers.
     """
 
     plain_coef: np.ndarray
@@ -769,7 +770,7 @@ def solve(problem: LeastSquaresProblem, basis: PolynomialBasis) -> PolynomialFit
     Parameters
     ----------
     problem : LeastSquaresProblem
-        Its design has the terms; of rows in memory, or in blocks.
+        A problem whose design has the terms; its rows are in memory, or in blocks.
     basis : PolynomialBasis
 
     Returns
@@ -792,7 +793,7 @@ def solve(problem: LeastSquaresProblem, basis: PolynomialBasis) -> PolynomialFit
         refined = refine_in_parts(equations, factor.inverse(problem.ridge), high, still)
         if refined is not None:
             high, low, _ = refined
-            # What predicts is evaluated in float64, and there the refined numbers must hold too:
+            # Predictions are evaluated in float64, and there the refined numbers must hold too:
             # at the highest degrees that the points bear, polynomials of the very recurrence and
             # those of its rounded evaluation are not the same.
             known: dict[str, Any] = {"condition": certificate.condition, "rank": solution.rank}
@@ -840,7 +841,7 @@ class PolynomialEquations(NormalEquations):
         for other in parts[1:]:
             sums, errors = sum_parts(total, other[0])
             total, rest = sum_parts(sums, errors + rest + other[1])
-        # The sums of squares are not asked for.
+        # The sums of squares are not needed.
         sums = np.column_stack([total[:, 0], rest[:, 0], np.zeros((len(high), 2))])
         return total[:, 1:], rest[:, 1:], sums
 

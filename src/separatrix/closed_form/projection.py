@@ -1,4 +1,4 @@
-r"""How much of the residuals the columns explain: their projection on what the columns span.
+r"""The share of the residuals that the columns explain: their projection on the columns' span.
 
 With :math:`A` the weighted columns, that of ones and the roots of a penalty among them, and
 :math:`P_A` the projection on their span, :math:`\|P_A r\|^2 / \|r\|^2` is the share of the
@@ -26,12 +26,13 @@ from separatrix._compiled.reflections import reflect
 from separatrix._compiled.rounding import EPS
 from separatrix.data.design import Design
 
-# What is left of a column is rounding of its entries where it is no longer than so many times
-# their size, and rounding of what made them where it is no longer than so many times their spread.
+# The remainder of a column is rounding of its entries where it is no longer than this many times
+# their size, and rounding of what made them where it is no longer than this many times their
+# spread.
 _OF_ENTRIES, _OF_SPREAD = 4.0, 64.0
-# What such a column adds to the residual, relative to it.
+# The most that such a column adds to the residual, relative to it.
 _STILL = 1e-3
-# A remainder is rounding of the arithmetic below so many times the size of the rows.
+# A remainder is rounding of the arithmetic below this many times the size of the rows.
 _LOST, _LOST_IN_PARTS = 1e3 * EPS, 1e3 * EPS**2
 
 
@@ -87,7 +88,7 @@ class Columns:
         return cls(high, np.concatenate(lows, axis=1) if len(lows) == len(parts) else None)
 
     def with_penalty(self, ridge: float, coef: np.ndarray) -> Columns:
-        """The same with the roots of a penalty as ``d`` rows more."""
+        """The columns with the roots of a penalty as ``d`` rows more."""
         m, d = coef.shape
         root = math.sqrt(ridge)
         high, low = np.zeros((1 + d + m, d)), np.zeros((1 + d + m, d))
@@ -147,7 +148,7 @@ class Columns:
         independent = kept & (pivots > rounding)
         if independent.all():
             return shares
-        # What dependent columns add has to be rounding, too.
+        # The contribution of dependent columns has to be rounding, too.
         terms = np.column_stack([np.zeros(m), coef]) / units * unit[p:]
         first = int(np.argmax(kept & ~independent))
         added = lengths_of(upper[first:, first:] @ terms[:, order[first:]].T)
@@ -191,7 +192,7 @@ def _shares(rotated: np.ndarray, kept: np.ndarray, whole: np.ndarray) -> np.ndar
 def _rounding(
     upper: np.ndarray, kept: np.ndarray, order: np.ndarray, raw: np.ndarray, spread: np.ndarray
 ) -> np.ndarray:
-    """What rounding of the entries can leave of each column, in the order of the pivots."""
+    """The length that rounding can leave of each column, in the order of the pivots."""
     out = np.zeros(len(upper))
     for k in np.flatnonzero(kept):
         head = np.ascontiguousarray(upper[:k, :k])

@@ -40,14 +40,15 @@ _LOOSER = (1.0, 1e1, 1e2, 1e3, 1e4)
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresSolution:
-    """What a least-squares fit found.
+    """The result of a least-squares fit.
 
     Attributes
     ----------
     coef : ndarray of shape (m, d)
     intercept : ndarray of shape (m,)
     rank : int
-        Columns that are independent of one another and, with an intercept, of a constant.
+        The number of columns that are independent of one another and, with an intercept, of a
+        constant.
     condition : float
         Condition number of those columns, centred (with an intercept) and of unit length; an
         estimate for more than 100 columns.
@@ -58,7 +59,7 @@ class LeastSquaresSolution:
     weight : float
         Sum of the weights.
     factor : TriangularFactor or None
-        What goes on with more rows; None where it would be too large.
+        The factor, which goes on with more rows; None where it would be too large.
     method : {"cholesky", "qr", "svd", "rows", "cgls"}
         "svd" names the factorisation with pivoting, which reveals the rank.
     certificate : ResidualCertificate
@@ -148,7 +149,7 @@ class LeastSquaresSolution:
 
 @dataclass(frozen=True, eq=False)
 class TriangularFactor:
-    r"""What least squares needs to know of rows: ``R`` of a QR factorisation, and the means.
+    r"""The triangular factor ``R`` of rows (of a QR factorisation), and the means of the rows.
 
     With weights :math:`s_i`, the rows :math:`\sqrt{s_i}\,[x_i - \bar x \mid y_i - \bar y]` have
     the factorisation :math:`Q R`, and every least-squares fit to them is one to the rows of
@@ -164,13 +165,13 @@ class TriangularFactor:
         Upper triangular, the diagonal not negative; fewer rows than columns where there were
         fewer rows.
     n_rows : int
-        Rows that went in.
+        The number of rows that went in.
     n_targets : int
-        How many of the columns are targets, the last ones.
+        The number of columns that are targets, the last ones.
     centred : bool
         Whether there is an intercept.
     mean_rest : ndarray of shape (p,)
-        What rounding took from ``mean``, so that a million merges lose nothing.
+        The rounding errors of ``mean``, so that a million merges lose nothing.
 
     References
     ----------
@@ -304,9 +305,10 @@ class TriangularFactor:
         Parameters
         ----------
         ridge : float, default=0.0
-            Adds ``ridge / 2 |W|^2``.
+            The strength of the penalty ``ridge / 2 |W|^2``.
         tol : float, default=1e-10
-            Of the certificate, which is of the factor: the rows are no longer at hand.
+            The tolerance of the certificate, which is about the factor: the rows are no longer at
+            hand.
 
         Returns
         -------
@@ -400,9 +402,10 @@ class TriangularFactor:
         n_features: int,
         centred: bool,
     ) -> TriangularFactor:
-        """From sums of products, and the Cholesky factor ``root`` of those of the features.
+        """The factor from sums of products and the Cholesky factor ``root`` of the features' sums.
 
-        Without ``root``, which the sums may be too ill-conditioned for, from their eigenvalues.
+        Without ``root``, for which the sums may be too ill-conditioned, it is made from their
+        eigenvalues.
         """
         p, d = len(mean), n_features
         if root is None:
@@ -414,7 +417,7 @@ class TriangularFactor:
             r = np.zeros((p, p))
             r[:d, :d] = root
             r[:d, d:] = across
-            # What the features leave of the targets may be nothing, or by rounding less.
+            # The unexplained part of the targets may be zero, or negative by rounding.
             r[d:, d:] = _root(scatter[d:, d:] - across.T @ across)
         return cls(weight, mean, _upright(r), n_rows, p - d, centred, np.zeros(p))
 

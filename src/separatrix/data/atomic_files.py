@@ -68,7 +68,7 @@ def file_beside(target: Path) -> Iterator[tuple[BinaryIO, str]]:
 
 
 def _create_beside(target: Path) -> tuple[int, str]:
-    """Make a new file in the folder of `target`, with the permissions that the user's mask says.
+    """Make a new file in the folder of `target`, with the permissions that the user's mask gives.
 
     It is locked until it is closed, which the end of its process does, too.
     """
@@ -79,7 +79,7 @@ def _create_beside(target: Path) -> tuple[int, str]:
         descriptor = os.open(temporary, flags, 0o666)
         if sys.platform == "win32":
             return descriptor, temporary
-        # Some file systems have no locks; there only the age of a file tells.
+        # Some file systems have no locks; there only the age of a file marks an orphan.
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         # Between the two calls another process may have taken it for an orphan.
@@ -89,7 +89,7 @@ def _create_beside(target: Path) -> tuple[int, str]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what writes into a folder left there that were killed on the way."""
+    """Remove the files that writes into a folder left there when they were killed."""
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             found = _TEMPORARY.fullmatch(name)

@@ -22,7 +22,7 @@ class Ranked:
     Attributes
     ----------
     hits, others : ndarray of shape (n_levels,)
-        How much of them has exactly the score of a level, or lies in its bin.
+        The weight of the rows of either kind with exactly the score of a level, or in its bin.
     exact : bool
         Whether the levels are single scores.
     """
@@ -61,7 +61,7 @@ class Ranked:
 
     @property
     def area(self) -> float | None:
-        """Under the ROC curve: the share of pairs in the right order, equals counting a half."""
+        """The area under the ROC curve: the share of pairs in the right order, ties as a half."""
         pairs = float(self.hits.sum()) * float(self.others.sum())
         if not pairs > 0.0:
             return None
@@ -78,12 +78,12 @@ class Ranked:
 
     @property
     def reversed(self) -> Ranked:
-        """The same rows for who looks for the others."""
+        """The ranks of the same rows where the others are the hits."""
         return Ranked(self.others[::-1], self.hits[::-1], self.exact)
 
     @property
     def area_error(self) -> float:
-        """How far the area can be off."""
+        """A bound on the error of the area."""
         pairs = float(self.hits.sum()) * float(self.others.sum())
         if self.exact or not pairs > 0.0:
             return 0.0
@@ -117,9 +117,9 @@ class ClassScores:
     confusion : ndarray of shape (K, K)
         The weight of the rows by true and by predicted class.
     ranked : tuple of Ranked
-        Of two classes for the second, of more for each; empty without scores.
+        The ranks for the second of two classes, or for each of more; empty without scores.
     log_loss, brier : float or None
-        Means over the rows; of two classes the Brier score is that of one of them.
+        Means over the rows; with two classes the Brier score is that of one of them.
     log_loss_squares : float or None
         The mean of the squared losses.
     unit : float
@@ -155,7 +155,7 @@ class ClassScores:
         true, predicted, n_classes, probabilities
             As for :func:`class_sums`.
         scores : ndarray of shape (n,) or (n, K)
-            By which rows are ranked: those of the second of two classes, or of each.
+            The scores by which rows are ranked: those of the second of two classes, or of each.
         weights : ndarray of shape (n,), optional
         """
         weights = np.ones(len(true)) if weights is None else weights
@@ -172,7 +172,7 @@ class ClassScores:
         ranked: tuple[Ranked, ...],
         unit: float = 1.0,
     ) -> ClassScores:
-        """The scores that :func:`class_sums` of all rows come to."""
+        """The scores, from :func:`class_sums` of all rows."""
         weight = float(sums["weight"])
         losses = ("log_loss", "brier", "log_loss_squares")
         means = {name: float(sums[name]) / weight for name in losses if name in sums}
@@ -202,13 +202,13 @@ def class_sums(
     n_classes: int,
     probabilities: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """What the scores of some rows are made of, as sums over them.
+    """The sums over some rows that their scores are made of.
 
     Parameters
     ----------
     true, predicted : ndarray of int, shape (n,)
         The numbers of their classes. Rows of -1, a class that the model does not know, are
-        predicted wrong, whatever it says.
+        predicted wrong, whatever the prediction is.
     weights : ndarray of shape (n,)
     n_classes : int
     probabilities : ndarray of shape (n, K), optional

@@ -77,7 +77,7 @@ class ColumnMoments:
 
 
 class Columns(ABC):
-    """What a diagnosis asks of a matrix of shape (n_samples, n_features)."""
+    """The queries of a diagnosis to a matrix of shape (n_samples, n_features)."""
 
     def __init__(self, x: Any) -> None:
         self.x = x
@@ -121,14 +121,14 @@ class Columns(ABC):
     @cached_property
     @abstractmethod
     def odd_rows(self) -> np.ndarray:
-        """In how many rows a column differs from the value that nearly all rows have.
+        """The number of rows in which each column differs from the value of nearly all rows.
 
-        Right where those are one or two of at least 50, and more than that anywhere else.
+        It is right where it is one or two of at least 50 rows, and above two anywhere else.
         """
 
     @abstractmethod
     def row_sizes(self, rows: np.ndarray) -> np.ndarray:
-        """How many entries of some rows are not 0."""
+        """The number of entries that are not 0, in each of some rows."""
 
     @abstractmethod
     def could_tell(
@@ -136,11 +136,11 @@ class Columns(ABC):
     ) -> np.ndarray:
         """Select columns on which one interval a class could be right for a share of the rows.
 
-        Of the rows of every class, in the mean over classes.
+        The share is that of the rows of every class, in the mean over classes.
         """
 
     def block_rows(self) -> int:
-        """How many rows of this matrix make a block."""
+        """The number of rows of this matrix that make a block."""
         return max(1, tuned.now.block // (8 * max(1, self.d)))
 
     def _spans(self) -> Iterator[slice]:

@@ -8,7 +8,7 @@ not lie in one piece (a data frame's lie column by column) has them from a copy 
 type, which is made once.
 
 A solver that is written against products runs on any design; one that needs rows reads
-``design.rows`` and says so.
+``design.rows`` and documents it.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ import scipy.sparse as sp
 from separatrix._compiled import blas, narrow_products, pool, pulse, row_access
 from separatrix._compiled.compilation import njit
 
-# So few entries that what is done around a product takes longer than the product.
+# The number of entries up to which the work around a product takes longer than the product.
 _FEW = 20_000
-# Up to this many columns each part of the rows has a Gram matrix of its own; of more there is one,
-# in so many runs of columns.
+# Up to this many columns each part of the rows has a Gram matrix of its own; with more there is
+# one, in so many runs of columns.
 _SMALL = 1000
 # Rows of a sparse Gram matrix between two looks at a limit.
 _BEAT = 4096
 # Rows at a time that are copied from columns: whole lines of the cache of each column.
 _COPIED = 64
-# From so many entries on, products with a few columns are worth kernels of their own.
+# The number of entries from which on products with a few columns are worth kernels of their own.
 _LARGE = 20_000
-# Rows that are compared with one another to tell how collinear the columns are.
+# Rows that are compared with one another to estimate how collinear the columns are.
 _COMPARED = 64
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """Which sizes each way to make a product is for.
+    """The sizes that each way to make a product is for.
 
     Parameters
     ----------
     block_bytes : int
-        A block of rows takes so many bytes as float64: few enough for the second-level cache.
+        The bytes of a block of rows as float64: few enough for the second-level cache.
     own_products : int
-        Products with one vector are made here from so many entries on: their rows come from memory,
-        as fast as that gives them to all threads, float32 without a copy.
+        The number of entries from which on products with one vector are made here: their rows come
+        from memory, as fast as that gives them to all threads, float32 without a copy.
     """
 
     block_bytes: int = 1 << 20
@@ -75,7 +75,7 @@ class Design(ABC):
     rows : tuple of ndarray
         The raw arrays, read-only, that kernels take, with the numbers of a row side by side.
     row_dot, row_add, row_length, row_entry, row_prefetch : compiled functions
-        How a kernel reads a row of ``rows``, and how it says which it reads next.
+        The functions by which a kernel reads a row of ``rows``, and announces the next one.
     pieces : tuple
         The arrays, ``block_dot`` and ``block_add`` with which a pass over all rows reads blocks
         of them as they lie; None where they lie in no order that has such functions.
@@ -84,7 +84,7 @@ class Design(ABC):
     by_rows : bool
         Whether the numbers of a row lie side by side, as kernels want them.
     matrix : ndarray or CSR matrix
-        What the design was made of, as it lies.
+        The matrix that the design was made of, as it lies.
     tuning : Tuning
         Sizes that decide about speed.
     """
@@ -113,14 +113,14 @@ class Design(ABC):
 
     @property
     def pieces(self) -> Pieces | None:
-        # A design of somebody else's may lack them.
+        # A design from elsewhere may lack them.
         if not (self.by_rows and hasattr(self, "block_dot")):
             return None
         return self.rows, self.block_dot, self.block_add
 
     @property
     def products(self) -> Products | None:
-        """Rows as kernels read them, and what adds ``X W`` and ``X' A`` of some of them."""
+        """Rows as kernels read them, and the functions that add ``X W`` and ``X' A`` of some."""
         return None
 
     @property
@@ -189,9 +189,9 @@ class Design(ABC):
         return self
 
     def known_finite(self) -> bool:
-        """Whether norms of the rows, which every fit of many rows asks for, show all to be finite.
+        """Whether norms of the rows, which every fit of many rows needs, show all to be finite.
 
-        False where they overflow, and of few rows, which are looked at faster than this.
+        False where they overflow, and for few rows, which are looked at faster than this.
         """
         if self.n_stored < self.tuning.own_products:
             return False
@@ -241,7 +241,7 @@ class Design(ABC):
 
     @functools.cached_property
     def collinearity(self) -> float:
-        """How unequal the eigenvalues of ``X'X`` seem to be: ``d sum l^2 / (sum l)^2``.
+        """An estimate of how unequal the eigenvalues of ``X'X`` are: ``d sum l^2 / (sum l)^2``.
 
         It is 1 where columns are independent and of the same length, and ``d`` where one of them
         is all that there is.  The products of a few rows with one another estimate it.
@@ -273,27 +273,27 @@ class Design(ABC):
     ) -> Iterator[tuple[slice, np.ndarray]]:
         """The rows from ``start`` to ``stop``, a dense float64 block of them at a time.
 
-        A block is valid until the next one is asked for.
+        A block is valid until the next one is requested.
 
         Parameters
         ----------
         start, stop : int, optional
             All rows by default.
         owned : bool, default=False
-            Ask for blocks that are C-contiguous and that the caller may overwrite; otherwise a
-            block may be a view of the data, of any strides.
+            Whether blocks are C-contiguous and may be overwritten by the caller; otherwise a block
+            may be a view of the data, of any strides.
         size : int, optional
             Rows in a block; by default as many as a core's cache holds.
 
         Yields
         ------
         rows : slice
-            Which rows of the design they are.
+            The rows of the design that the block has.
         block : ndarray of float64, shape (n_rows, n_features)
         """
 
     def _ranges(self, width: int = 1) -> list[tuple[int, int]]:
-        """Rows for each thread, for a product with a matrix so wide."""
+        """The rows of each thread, for a product with a matrix of ``width`` columns."""
         return pool.ranges(self.n_samples, float(self.n_stored) * width)
 
     def _reduce(
@@ -410,7 +410,8 @@ class DenseDesign(Design):
     def _nearest(self) -> np.ndarray:
         """The matrix, from the copy by rows where there is one: blocks of rows lie in one piece.
 
-        For what copies entry by entry, so that no bit depends on whether there is a copy.
+        It is for code that copies entry by entry, so that no bit depends on whether there is a
+        copy.
         """
         copied: tuple[np.ndarray, ...] = self.__dict__.get("rows", (self._x,))
         return copied[0]
@@ -451,7 +452,7 @@ class DenseDesign(Design):
             for part, block in self.blocks(start, stop):
                 np.matmul(w.T, block.T, out=out.T[..., part])
 
-        # What it takes is to convert the rows, which BLAS leaves to one thread.
+        # The time goes into converting the rows, which BLAS leaves to one thread.
         with pool.one_blas_thread():
             pool.run([partial(by_blocks, *r) for r in self._ranges()])
         return out
@@ -483,7 +484,7 @@ class DenseDesign(Design):
     def _mapped(
         self, function: np.ufunc, start: int = 0, stop: int | None = None
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """What a function makes of the entries, a few rows at a time, in one piece of memory."""
+        """The results of a function for the entries, a few rows at a time, in one buffer."""
         parts, d = self._slices(start, stop, None), self.n_features
         longest = max((part.stop - part.start for part in parts), default=0)
         # In the order of the matrix, in which entries are read one after another.
@@ -546,8 +547,8 @@ class DenseDesign(Design):
         d = self.n_features
         size = max(1, self.tuning.block_bytes // (kind.itemsize * max(1, d)))
 
-        # One triangle: half the work. Of many columns a matrix for each part would be too large, so
-        # that columns are shared instead of rows.
+        # One triangle: half the work. With many columns a matrix for each part would be too large,
+        # so that columns are shared instead of rows.
         add_gram = blas.add_gram_by_columns if d > _SMALL else blas.add_gram
         by_columns, beat = self._by_columns, pulse.current()
 
@@ -594,7 +595,7 @@ class DenseDesign(Design):
             for part, block in self._mapped(np.square, start, stop):
                 out += block.T @ weights[part]
 
-        # What it takes is to copy the rows, which BLAS leaves to one thread.
+        # The time goes into copying the rows, which BLAS leaves to one thread.
         with pool.one_blas_thread():
             (out,) = pool.run_and_add(add, self._ranges(), lambda: (np.zeros(shape),))
         return out
@@ -918,7 +919,7 @@ def as_design(x: Any, tuning: Tuning = _TUNING) -> Design:
         it makes one.
     """
     if type(x) is np.ndarray and x.ndim == 2:
-        # The first of all: for one row other questions would take longer than the rest.
+        # The first of all: for one row other checks would take longer than the rest.
         return DenseDesign(x, tuning)
     if isinstance(x, Design):
         return x

@@ -10,8 +10,8 @@ import numpy as np
 def sha256_of(*parts: str | bytes | memoryview | np.ndarray) -> str:
     """Return the digest of some parts one after another, in hexadecimal digits.
 
-    Texts count as UTF-8, and arrays of numbers as their bytes in C order: what tells their types
-    and lengths apart is for the caller to put between them.
+    Texts count as UTF-8, and arrays of numbers as their bytes in C order: marks that distinguish
+    their types and lengths are for the caller to put between them.
     """
     digest = hashlib.sha256()
     for part in parts:

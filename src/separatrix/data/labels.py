@@ -13,7 +13,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from separatrix.messages import Message, Setting
 
-# Between the least whole number and the greatest.
+# Whole numbers have a table where the greatest is less than this above the least.
 _TABLE = 1 << 16
 
 
@@ -111,7 +111,7 @@ class Labels:
     def pairs(self) -> list[tuple[str, np.ndarray, np.ndarray]]:
         """One-vs-one: for each pair of classes a name, its rows and signs, +1 for the first class.
 
-        Rows of weight zero are left out.  Of two classes the second is positive, and all rows
+        Rows of weight zero are left out.  With two classes the second is positive, and all rows
         are there.
         """
         if self.binary:
@@ -158,7 +158,7 @@ def one_vs_one_scores(decisions: np.ndarray, n_classes: int) -> np.ndarray:
     first, second = (one_hot(of_pair, n_classes) for of_pair in pairs)
     won = (decisions >= 0.0).astype(np.float64)
     votes = won @ first + (1.0 - won) @ second
-    # What is infinite counts for its own two classes alone.
+    # An infinite score counts for its own two classes alone.
     confidence = np.clip(decisions, -1e300, 1e300) @ (first - second)
     return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
 
@@ -216,9 +216,9 @@ def known_classes(given: Any, earlier: np.ndarray | None) -> np.ndarray:
     Parameters
     ----------
     given : array-like or None
-        What this call says that they are.
+        The labels that this call states.
     earlier : ndarray or None
-        What the calls before settled.
+        The labels that the calls before settled.
 
     Raises
     ------
@@ -318,7 +318,7 @@ def require_weights(sample_weight: np.ndarray) -> None:
 
 
 def indicator(y: Any, n: int) -> np.ndarray:
-    """Which of several labels each of ``n`` rows has, as zeros and ones.
+    """The labels that each of ``n`` rows has among several, as zeros and ones.
 
     Parameters
     ----------
@@ -384,12 +384,12 @@ def targets_of(codes: np.ndarray, n_classes: int, other: float = 0.0) -> np.ndar
     codes : ndarray of shape (n_samples,)
     n_classes : int
     other : float, default=0.0
-        What stands for the other classes, where there are more than two.
+        The number that stands for the other classes, where there are more than two.
 
     Returns
     -------
     ndarray of shape (n_samples, 1), or (n_samples, n_classes) for more than two classes
-        Of two classes -1 and +1; of more one in the column of the row's own class.
+        The targets: for two classes -1 and +1, for more 1 in the column of the row's own class.
     """
     if n_classes == 2:
         return np.where(codes == 1, 1.0, -1.0)[:, None]
@@ -420,7 +420,7 @@ def merge_weights(
 def class_factors(
     y: np.ndarray, classes: np.ndarray, sample_weight: np.ndarray | None, class_weight: Any
 ) -> np.ndarray:
-    """The weight of every class; of those that have rows of positive weight."""
+    """The weight of every class that has rows of positive weight."""
     used = slice(None) if sample_weight is None else sample_weight > 0
     factors = compute_class_weight(
         class_weight,

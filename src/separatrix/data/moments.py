@@ -8,7 +8,7 @@ With weights :math:`s_i`, the moments of the rows of a class are
 
 Rows are shifted by a provisional centre :math:`c` of their class, the mean of a sample of them,
 and the sums are corrected at the end, :math:`S = \sum s_i (x_i - c)(x_i - c)' - w (m - c)(m - c)'`:
-what an offset is large against the spread costs no digits, and the rows are read once.  Two sets of
+an offset that is large against the spread costs no digits, and the rows are read once.  Two sets of
 moments are merged by
 
 .. math::
@@ -43,44 +43,47 @@ _UNIT = 8
 _SHORT_ROWS = 40
 # Products of means that are added to a scatter at a time: they stay in the cache.
 _PRODUCTS = 1 << 16
-# A scatter without a shift loses so many times the rounding; beyond, the rows are shifted.
+# The factor by which the rounding of a scatter may grow without a shift; beyond it the rows are
+# shifted.
 _HARMLESS = 100.0
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What the speed of a pass depends on, and the moments do not but for their rounding.
+    """The sizes that affect the speed of a pass, and the moments only by their rounding.
 
     Parameters
     ----------
     few : int
-        Up to so many entries what is done around the sums takes longer than the sums.
+        The number of entries up to which the work around the sums takes longer than the sums.
     buffer_bytes : int
-        A product is made of so many bytes of shifted rows: half the second-level cache of a core.
+        The bytes of shifted rows that a product is made of: half the second-level cache of a core.
     buffer_rows : int
-        A product is made of at least so many rows, however long they are.
+        The least number of rows that a product is made of, however long they are.
     short : int
-        Products of at most so many columns are added up in registers.
+        The most columns whose products are added up in registers.
     worth : float
-        Sums in registers are worth their compilation from so many multiplications on.
+        The number of multiplications from which on sums in registers are worth their compilation.
     parallel_work : float
-        A second thread costs more than it saves below so many multiplications.
+        The number of multiplications below which a second thread costs more than it saves.
     sorted : int
-        So many rows are sorted by class at a time: their pages are at hand.
+        The number of rows that are sorted by class at a time: their pages are at hand.
     turned : int
-        Targets that lie column by column (one-hot) are copied for so many rows at a time.
+        The number of rows for which targets that lie column by column (one-hot) are copied at a
+        time.
     most_parts : float
         The most parts of the rows.
     own_bytes : float
-        The second and further parts may take so many bytes for sums of their own.
+        The bytes that the second and further parts may take for sums of their own.
     sample_bytes : int
-        The provisional centres are the means of rows of at most so many bytes.
+        The most bytes of the rows whose means are the provisional centres.
     sample : int
-        They are the means of at most so many rows for all classes together.
+        The most rows whose means these are, for all classes together.
     sample_of_class : int
-        They are the means of at least so many rows for each class.
+        The least number of rows whose means these are, for each class.
     dense_gain : float
-        BLAS makes so many multiplications in the time of one of sparse rows by sparse rows.
+        The number of multiplications that BLAS makes in the time of one of sparse rows by sparse
+        rows.
     """
 
     few: int = 20_000
@@ -247,19 +250,19 @@ class Moments:
     Attributes
     ----------
     weight : ndarray of shape (K,)
-        Sums of the weights of the rows of each class; of one class where there are none.
+        Sums of the weights of the rows of each class; one class where there are none.
     mean : ndarray of shape (K, p)
-        Zero for a class without weight.
+        The means of the classes; zero for a class without weight.
     scatter : ndarray of shape (p, p) or (K, p, p)
         Sums of ``s (x - m)(x - m)'`` about the means of the classes, pooled or each.
     n_rows : int
-        Rows that went in, of any weight.
+        The number of rows that went in, of any weight.
     third, fourth : ndarray of shape (K, p, p) or None
         Sums of ``s e_j^2 e_l`` and ``s e_j^2 e_l^2`` of ``e = (x - m) / unit``, for the
         shrinkage of Ledoit and Wolf.
     rest : ndarray of shape (K, p) or None
-        What the means round off: where the offset is large, a mean that is merged many times
-        would otherwise lose the digits of the spread.
+        The rounding errors of the means: where the offset is large, a mean that is merged many
+        times would otherwise lose the digits of the spread.
     unit : ndarray of shape (p,) or None
         Powers of two near the spread of each column, so that fourth powers stay within range.
 
@@ -321,7 +324,7 @@ class Moments:
 
     @property
     def steps(self) -> np.ndarray:
-        """The means less that of the first class, with what each mean rounds off."""
+        """The means less that of the first class, with the rounding error of each mean."""
         steps: np.ndarray = self.mean - self.mean[0]
         return steps if self.rest is None else steps + (self.rest - self.rest[0])
 
@@ -329,7 +332,7 @@ class Moments:
     def finite(self) -> bool:
         """Whether no entry that went in was NaN or infinite, and nothing overflowed."""
         arrays = [self.weight, self.mean]
-        # What is wrong with a column is wrong with its square.
+        # A fault of a column is a fault of its square.
         for squares in (self.scatter, self.fourth):
             if squares is not None:
                 arrays.append(np.diagonal(squares, axis1=-2, axis2=-1))
@@ -357,20 +360,21 @@ class Moments:
             The class of each row, from 0 to ``n_classes - 1``; none: one class.
         n_classes : int, default=1
         weights : ndarray of float64, shape (n_samples,), optional
-            Not negative; a weight of k is the same as k copies.
+            The weights of the rows, not negative; a weight of k is the same as k copies.
         targets : ndarray of float64, shape (n_samples, m), optional
             Further columns, after those of the design.
         pooled : bool, default=True
-            Add the scatter of the classes up.
+            Whether to add the scatter of the classes up.
         fourth : bool, default=False
-            Also sum the third and fourth moments, by class; the scatter is then by class too.
+            Whether to sum the third and fourth moments as well, by class; the scatter is then by
+            class too.
         tuning : Tuning
-            What the speed depends on.
+            The sizes that the speed depends on.
 
         Returns
         -------
         Moments
-            Not finite where an entry is NaN or infinite, or where a square overflows.
+            The moments, not finite where an entry is NaN or infinite, or where a square overflows.
         """
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             rows = _Rows.of(design, codes, n_classes, weights, targets, tuning)
@@ -401,7 +405,7 @@ class Moments:
         Returns
         -------
         list of Moments
-            One more than there are folds.
+            The moments, one more than there are folds.
         """
 
         def of_rows(index: np.ndarray) -> Moments:
@@ -420,7 +424,7 @@ class Moments:
     @classmethod
     def without_each(cls, parts: Sequence[Moments]) -> list[Moments]:
         """The moments of all parts together and, after them, of all but each one."""
-        # Those before and those after every part.
+        # The moments of the parts before and of those after every part.
         after = list(accumulate(reversed(parts), cls.merge))[::-1]
         out, before = [after[0]], None
         for k in range(len(parts)):
@@ -502,14 +506,14 @@ class Moments:
 
 
 def _two_sum(a: np.ndarray, b: Any) -> tuple[np.ndarray, np.ndarray]:
-    """``a + b`` and what it rounds off; nothing where it overflows."""
+    """``a + b`` and its rounding error, zero where it overflows."""
     total, rest = sum_parts(a, b)
     return total, np.where(np.isfinite(rest), rest, 0.0)
 
 
 @njit(nogil=True, cache=True)
 def _move(w: float, first: Any, second: Any, third: Any, fourth: Any, h: Any) -> None:
-    """From sums of products of ``e`` to those of ``e + h``, in place.
+    """Turn sums of products of ``e`` into those of ``e + h``, in place.
 
     ``third`` are sums of ``s e_j^2 e_l``, ``fourth`` of ``s e_j^2 e_l^2``.
     """
@@ -552,7 +556,7 @@ _NONE = row_access.read_only(np.empty(0, dtype=np.int64))
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Rows, what stands beside them, and the sum of the weights of each class.
+    """Rows, their targets, classes and weights, and the sum of the weights of each class.
 
     ``codes`` and ``weights`` are empty where there is one class, or no weights.  The arrays cannot
     be written to, so that the kernels meet one type whatever the caller's arrays are.
@@ -674,7 +678,7 @@ def _of(rows: _Rows, pooled: bool, fourth: bool) -> Moments:
     unit = _power_of_two(spread) if fourth else None
     out = _pass(rows, centres, pooled, unit)
     if unit is not None and np.isfinite(out.scatter).all():
-        # The sample may have missed what is rare and large, or small.
+        # The sample may have missed values that are rare and large, or small.
         better = _units(out)
         if np.any(np.abs(np.log2(better) - np.log2(unit)) > 200.0):
             out = _pass(rows, centres, pooled, better)
@@ -682,7 +686,7 @@ def _of(rows: _Rows, pooled: bool, fourth: bool) -> Moments:
 
 
 def _of_few(rows: _Rows, pooled: bool) -> Moments:
-    """From the rows about the means of their classes, all of them at once."""
+    """The moments, from the rows about the means of their classes, all of them at once."""
     design, codes, mass = rows.design, rows.codes, rows.mass
     (n, d), k = design.shape, len(mass)
     table = np.empty((n, d + rows.y.shape[1]))
@@ -725,7 +729,7 @@ def _centres(rows_of: _Rows, spreads: bool) -> tuple[np.ndarray, np.ndarray]:
     missed = (mass > 0) & (seen == 0)
     if missed.any():
         every = codes if len(codes) else np.zeros(n, dtype=np.int64)
-        # Of each class that the sample missed, the first row with a weight.
+        # The first row with a weight of each class that the sample missed.
         candidates = np.flatnonzero(missed[every])
         if len(weights):
             candidates = candidates[weights[candidates] > 0.0]
@@ -740,8 +744,8 @@ def _centres(rows_of: _Rows, spreads: bool) -> tuple[np.ndarray, np.ndarray]:
     sample[:, d:] = y if every_row else y[rows]
     centres = np.zeros((n_classes, sample.shape[1]))
     for k in np.flatnonzero(seen):
-        # From one of them, so that the centre of equal values is that very value; of rows that
-        # weigh far more than the others, so is that of a single one.
+        # From one of them, so that the centre is its very value where all values are equal, or
+        # where it weighs far more than the others.
         some = sample[own == k] if len(codes) else sample
         if not len(weights):
             centres[k] = some[0] + np.add.reduce(some - some[0], axis=0) / len(some)
@@ -825,7 +829,7 @@ def _tiles(rows: _Rows, start: int, stop: int) -> Iterator[tuple[np.ndarray, ...
         blocks = design.blocks(start, stop, owned=True, size=size)
     for part, block in blocks:
         beside = row_access.read_only(np.ascontiguousarray(y[part]))
-        # What is empty stays empty.
+        # Empty arrays stay empty.
         yield row_access.read_only(block), beside, rows.codes[part], rows.weights[part]
 
 
@@ -886,7 +890,7 @@ def _corrected(
     pooled: bool,
     unit: np.ndarray | None,
 ) -> Moments:
-    """From sums about the provisional centres to moments about the means."""
+    """The moments about the means, from sums about the provisional centres."""
     mass = rows.mass
     step = sums / np.where(mass > 0, mass, 1.0)[:, None]
     mean, rest = _two_sum(centres, step)
@@ -912,7 +916,7 @@ def _corrected(
 
     parts = pool.ranges(len(scatter), float(scatter.size))
     pool.run([partial(finish, *part) for part in parts])
-    # What rounding leaves of a column without variance.
+    # Rounding may leave a column without variance a negative one.
     diagonal = np.einsum("...ii->...i", scatter)
     np.maximum(diagonal, 0.0, out=diagonal)
     if pooled:
@@ -922,7 +926,7 @@ def _corrected(
 
 
 def _of_sparse(design: CSRDesign, rows: _Rows, pooled: bool) -> Moments | None:
-    """From products of the stored entries alone; None where tiles are faster or more exact."""
+    """Moments from stored entries alone; None where tiles are faster or more exact."""
     (n, d), k, mass = design.shape, len(rows.mass), rows.mass
     if design.gram_cost * rows.tuning.dense_gain > 0.5 * float(n) * d * d:
         return None

@@ -18,13 +18,13 @@ def pack(array: np.ndarray) -> tuple[Any, ...]:
     Parameters
     ----------
     array : ndarray
-        Of numbers, of any shape.
+        The array, of numbers and of any shape.
 
     Returns
     -------
     tuple
-        For :func:`unpack`: type, shape, a bit for each entry, and the entries whose bit is set;
-        and the same of NaN, where there is any.
+        The parts for :func:`unpack`: type, shape, a bit for each entry, and the entries whose bit
+        is set; and the bits of NaN, where there is any.
     """
     flat = np.ascontiguousarray(array).ravel()
     missing = np.isnan(flat) if flat.dtype.kind == "f" else np.zeros(0, dtype=bool)
@@ -68,12 +68,12 @@ def pack_triangle(matrix: np.ndarray, symmetric: bool) -> Any:
     ----------
     matrix : ndarray of shape (k, p) or (K, p, p)
     symmetric : bool
-        Whether what is below the diagonal mirrors what is above it, or is zero.
+        Whether the entries below the diagonal mirror those above it, or are zero.
 
     Returns
     -------
     tuple, or ndarray
-        For :func:`unpack_triangle`.
+        The parts for :func:`unpack_triangle`, or the array itself.
     """
     k, p = matrix.shape[-2:]
     lower = np.tril(matrix, -1)

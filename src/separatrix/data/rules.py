@@ -1,6 +1,6 @@
 """Rules that the attributes of fitted models are held to, where they come from a file.
 
-A model that was read from a file is made of whatever the file says, and compiled loops follow the
+A model that was read from a file is made of whatever the file holds, and compiled loops follow the
 sizes that it states without looking.  So every estimator states a rule for each of its attributes
 (``_attributes``): its type, its shape in terms of the others' sizes, what its numbers may be.
 An attribute that breaks a rule is reported in one sentence.
@@ -141,7 +141,7 @@ def texts(name: str, value: Any, sizes: Sizes) -> None:
 
 
 def either(alone: Rule, several: Rule) -> Rule:
-    """One thing for one target, another for several."""
+    """A rule for one target, and another for several."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         (several if isinstance(value, np.ndarray) and value.ndim else alone)(name, value, sizes)
@@ -282,7 +282,7 @@ def flag(name: str, value: Any, sizes: Sizes) -> None:
 
 
 def one_of(*rules: Rule) -> Rule:
-    """The last rule speaks where none holds."""
+    """A rule that is kept where one of several is; the last one reports where none is."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         for rule in rules[:-1]:
@@ -328,11 +328,11 @@ def check_attributes(fitted: Any, sizes: Sizes, where: str = "") -> None:
     Parameters
     ----------
     fitted : object
-        Whose class has ``_attributes``.
+        The object whose class has ``_attributes``.
     sizes : Sizes
-        Of the model that it is, or is a part of.
+        The sizes of the model that it is, or is a part of.
     where : str
-        What stands before the names of its attributes.
+        The text that stands before the names of its attributes.
     """
     own, rules = vars(fitted), fitted._attributes
     unknown = [name for name in own if name.endswith("_") and name not in rules]
@@ -366,7 +366,7 @@ def require(fitted: Any, names: Iterable[str]) -> None:
         raise ModelCheckError(f"it lacks {lacking}")
 
 
-#: What every estimator has.
+#: The rules for the attributes that every estimator has.
 COMMON: Rules = {
     "n_features_in_": whole(1),
     "feature_names_in_": names,

@@ -43,14 +43,14 @@ def folds_of(
     Parameters
     ----------
     cv : int, splitter or iterable of pairs
-        Pairs are numbers of all rows.
+        A splitter, the folds or their number; the row numbers in pairs are those of all rows.
     X : array-like of shape (n_samples, ...)
-        What the splitter sees of the rows.
+        The rows as the splitter sees them.
     y : array-like of shape (n_samples, ...)
     weights : ndarray of shape (n_samples,), optional
     groups : array-like of shape (n_samples,), optional
     stratify : bool
-        Whether a number of folds asks for stratified ones.
+        Whether a number of folds stands for stratified ones.
 
     Raises
     ------
@@ -128,14 +128,14 @@ def drawn_folds(
     Parameters
     ----------
     cv : int, splitter or iterable of pairs
-        How many folds, drawn at random; anything else is split as :func:`folds_of` does.
+        The number of folds, drawn at random; anything else is split as :func:`folds_of` does.
     X : matrix of shape (n_samples, n_features)
-        Equal rows are a group, whose copies would otherwise be known from the fit, unless fewer
-        than half of the rows are different.
+        The rows: equal ones are a group, whose copies would otherwise be known from the fit, unless
+        fewer than half of the rows are different.
     y : ndarray of shape (n_samples,)
     weights : ndarray of shape (n_samples,), optional
     groups : array-like of shape (n_samples,), optional
-        Which rows belong together, in the place of equal ones.
+        The group of each row: rows of one group stay together, in the place of equal ones.
     times : array-like of shape (n_samples,), optional
         Numbers by which each fold fits the rows before those that it scores.
     stratify : bool
@@ -179,7 +179,7 @@ def drawn_folds(
 
 
 def time_parts(times: npt.ArrayLike, count: int) -> np.ndarray:
-    """The part of each row, from 0 on, of so many parts of about equal size that follow in time.
+    """The part of each row, from 0 on, of ``count`` parts of about equal size that follow in time.
 
     Rows of one time are in one part.
 
@@ -202,7 +202,7 @@ def time_parts(times: npt.ArrayLike, count: int) -> np.ndarray:
 
 
 def parts_of_times(sizes: np.ndarray, count: int) -> np.ndarray:
-    """The part of each different time in ascending order, by how many rows have it.
+    """The part of each different time in ascending order, by the number of rows that have it.
 
     There are as many parts as times, at most.
 
@@ -273,7 +273,7 @@ def time_folds(
 def fold_numbers(
     design: Design, codes: np.ndarray, used: np.ndarray, *, most: int, seed: int
 ) -> tuple[np.ndarray, int]:
-    """The fold that leaves each of the rows in use out, -1 for none, and how many folds there are.
+    """The fold that leaves each of the rows in use out, -1 for none, and the number of folds.
 
     Copies of a row share a fold, and which one depends on the values of the rows and not on
     their order: so a weight of k is the same as k copies, and no row is judged by a model that
@@ -334,7 +334,7 @@ def _dealt(n: int, classes: np.ndarray | None, count: int, seed: int) -> np.ndar
 
 
 def hashed_hold_out(keys: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Which rows are held out, from their numbers of :func:`row_keys`: equal rows on one side."""
+    """Whether each row is held out, by its number of :func:`row_keys`: equal rows on one side."""
     word = keys ^ mixed(np.array([seed + 1], dtype=np.uint64))
     drawn: np.ndarray = (mixed(word) >> np.uint64(11)).astype(np.float64) * 2.0**-53 < share
     return drawn
@@ -364,8 +364,8 @@ def held_out_by_class(
     Parameters
     ----------
     design : Design
-        Copies of a row stay together, and which rows are drawn depends on nothing but what is in
-        them.
+        The rows: copies of a row stay together, and the draw depends on the values of the rows
+        alone.
     codes : ndarray of shape (n_samples,)
         The classes of the rows, as numbers from 0.
     weights : ndarray of shape (n_samples,), optional
@@ -418,7 +418,7 @@ def split_rows(
     test_size : float, default=0.2
         The share of rows to hold out, ``0 <= test_size < 1``; 0 holds out none.
     seed : int, default=0
-        The same seed gives the same split.
+        The seed of the draw: the same seed gives the same split.
     stratify : bool, default=True
         False draws the rows at random whatever is in `y`: a quantity has no classes.
     together : array-like of int of shape (n_rows,), optional
@@ -484,7 +484,7 @@ def split_rows(
 
 
 def _drawn(n: int, n_held: int, random: np.random.RandomState) -> npt.NDArray[np.bool_]:
-    """So many of n rows, drawn at random."""
+    """A mask of ``n_held`` of ``n`` rows, drawn at random."""
     in_held = np.zeros(n, dtype=bool)
     in_held[random.permutation(n)[:n_held]] = True
     return in_held
@@ -493,9 +493,9 @@ def _drawn(n: int, n_held: int, random: np.random.RandomState) -> npt.NDArray[np
 def _stratified(
     codes: npt.NDArray[Any], n_held: int, random: np.random.RandomState
 ) -> npt.NDArray[np.int64]:
-    """So many rows, of each class its share; the same as scikit-learn's StratifiedShuffleSplit.
+    """Draw ``n_held`` rows, each class by its share, like scikit-learn's StratifiedShuffleSplit.
 
-    Model files say a seed, by which these rows are found again, so the draws are those.
+    Model files state a seed, by which these rows are found again, so the draws are the same.
     """
     _, counts = np.unique(codes, return_counts=True)
     fitted = _shares(counts, len(codes) - n_held, random)
@@ -512,7 +512,7 @@ def _stratified(
 def _shares(
     counts: npt.NDArray[Any], n: int, random: np.random.RandomState
 ) -> npt.NDArray[np.int64]:
-    """How many of ``n`` each class gets: the largest remainders are rounded up, ties at random."""
+    """The row counts of the classes in ``n``: largest remainders rounded up, ties at random."""
     exact = counts / counts.sum() * n
     given = np.floor(exact)
     left = int(n - given.sum())

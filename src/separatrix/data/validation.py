@@ -1,4 +1,4 @@
-"""What every estimator checks before it fits or predicts."""
+"""The checks that every estimator makes before it fits or predicts."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def check_number(
         Inclusive lower end.
     finite, integer : bool
     """
-    # Plain numbers, which most are, need ask no abstract class.  A bool is a number to Python, and
-    # a mistake here.
+    # Plain numbers, which most are, need no check by an abstract class.  A bool is a number to
+    # Python, and a mistake here.
     plain = type(value) is int or (type(value) is float and not integer)
     kind = numbers.Integral if integer else numbers.Real
     good = plain or (isinstance(value, kind) and value is not True and value is not False)
@@ -149,8 +149,8 @@ def _bounds_of_side(side: str, given: Any, names: Sequence[str]) -> np.ndarray:
                 f"bounds has {side} bounds of type {type(given).__name__}; give a number, a list "
                 "with one for each column, or a Series by the names of the columns."
             )
-        # A pandas Series says by its labels which column is meant, in whatever order they are; it
-        # keeps None among numbers as NaN.
+        # A pandas Series names the columns by its labels, in whatever order they are; it keeps None
+        # among numbers as NaN.
         for place, value in _by_place(zip(given.index, given, strict=True), names).items():
             missing = value is None or value is getattr(given.dtype, "na_value", None)
             missing = missing or value != value
@@ -282,7 +282,7 @@ def _first_bad(x: Any) -> tuple[int, int, float] | None:
 def require_finite(x: Any, names: Sequence[str] | None = None, *, called: str = "X") -> None:
     """Raise ValueError naming the first NaN or infinity by row and column.
 
-    ``called`` is what the message calls the matrix. Reads the matrix in blocks and allocates no
+    ``called`` is the name of the matrix in the message. The matrix is read in blocks, without a
     mask of its size.
     """
     found = _first_bad(x)
@@ -390,7 +390,7 @@ def require_classes(y: Any) -> None:
 def _ready(X: Any, y: Any, kinds: str) -> bool:
     """Whether scikit-learn's checks for a fit would return the very pair.
 
-    ``kinds``: of what ``y`` may hold; of numbers with a fraction only if they are finite.
+    ``kinds``: the types that ``y`` may hold; numbers with a fraction only if they are finite.
     """
     return (
         type(X) in _MATRICES
@@ -422,7 +422,7 @@ def _usable(estimator: Any, x: Any) -> bool:
 
 
 def _block_of(X: Any) -> np.ndarray | None:
-    """The matrix of a data frame whose columns are of one floating type; None of anything else.
+    """The matrix of a data frame whose columns are of one floating type; None for anything else.
 
     scikit-learn looks at the type of every column several times, which takes longer than to read
     the numbers of a few hundred columns.
@@ -479,7 +479,7 @@ def _is_number(value: Any) -> bool:
     try:
         float(value)
     except (TypeError, ValueError):
-        # None and pandas' NA are missing, which is for others to say.
+        # None and pandas' NA are missing, which is for others to report.
         return value is None or type(value).__name__ == "NAType"
     return True
 
@@ -505,14 +505,14 @@ def validate(
     estimator : estimator
     X, y : array-like
     regression : bool
-        ``y`` holds numbers, of one target or several; it is returned in float64.
+        Whether ``y`` holds numbers, of one target or several; it is returned in float64.
     finite : bool
-        Without, the matrix is not searched for NaN and infinity: for a fit that sees them in
-        its own sums, and then calls :func:`require_finite`.
+        Whether the matrix is searched for NaN and infinity; it need not be for a fit that sees
+        them in its own sums, and then calls :func:`require_finite`.
     reset : bool, optional
         Whether to remember the columns; by default if there is a ``y``.
     several : bool
-        Rows may have several labels, each a column of ``y``.
+        Whether rows may have several labels, each a column of ``y``.
     """
     # scikit-learn's own mark for "no y here"; None is a y that was forgotten, and an error.
     labelled = not isinstance(y, str)
@@ -556,7 +556,7 @@ def validate(
     except (TypeError, ValueError):
         _require_numbers(X)
         if not fitting:
-            # Of two things that are wrong, a missing value comes before a missing column.
+            # Where both are wrong, a missing value is reported before a missing column.
             for option in ("y_numeric", "multi_output"):
                 accepted.pop(option, None)
             require_finite(check_array(X, **accepted))

@@ -1,4 +1,4 @@
-"""What printers of languages are given, and what an engine that ran their text answers."""
+"""The input of printers of languages, and the answers of an engine that ran their text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Unprintable(ValueError):
 
 @dataclass(frozen=True)
 class Heading:
-    """What stands above an artefact, in the comments of its language.
+    """The heading of an artefact, in the comments of its language.
 
     Attributes
     ----------
@@ -33,12 +33,12 @@ class Heading:
 
 @dataclass(frozen=True)
 class Answers:
-    """What was computed of some rows, by ``predict`` or by an engine.
+    """The answers for some rows, by ``predict`` or by an engine.
 
     Attributes
     ----------
     scores : ndarray of shape (n_rows, K)
-        NaN for a row without an answer.
+        The scores; NaN for a row without an answer.
     labels : ndarray of int, shape (n_rows,) or None
         Places among the classes, -1 without an answer; None for a regression.
     probabilities : ndarray of shape (n_rows, n_classes) or None
@@ -51,7 +51,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows, what ``predict`` answers, and how far from it another evaluation can be.
+    """Rows, the answers of ``predict``, and bounds on how far another evaluation is from them.
 
     Attributes
     ----------
@@ -60,8 +60,8 @@ class Sample:
         missing), or days since 1970-01-01 as floats.
     expected : Answers
     score_bounds : ndarray of shape (n_rows, K)
-        On the difference of two scores; of labels only those are compared whose scores are
-        further from a tie.
+        The bounds on the difference of two scores; only labels whose scores are further from a tie
+        are compared.
     probability_bounds : ndarray of shape (n_rows, n_classes) or None
     decided : ndarray of bool, shape (n_rows,)
         Whether the label is beyond the bounds, so that every evaluation has to have it.

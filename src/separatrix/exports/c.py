@@ -128,7 +128,7 @@ def printed(program: Program, heading: Heading, sample: Sample, *, float32: bool
     Raises
     ------
     Unprintable
-        For words of texts, for dates in float32, and for texts that C cannot hold.
+        If the program has words of texts, dates in float32, or texts that C cannot hold.
     """
     code = _C(program, heading, float32)
     if float32 and any(cell.kind == "date" for cell in program.cells):
@@ -212,7 +212,7 @@ def _function(code: _C, kind: str, name: str, given: str, value: str, before: st
 
 
 def _usage(code: _C, sizes: dict[str, int]) -> list[str]:
-    """How the header is used."""
+    """The usage of the header, in lines."""
     m, M = code.name, code.name.upper()
     arrays = ", ".join(f"{m}_number {name}[{size}]" for name, size in sizes.items())
     call = f"{m}_predict(&row, {', '.join(sizes)})"

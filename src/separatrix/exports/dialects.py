@@ -15,7 +15,7 @@ from separatrix.exports.artefacts import Unprintable
 _ORDINARY = 1e-15, 1e15
 # A literal or a comment that holds one of these would go over the end of its line.
 _CONTROL = re.compile("([\x01-\x1f\x7f-\x9f\u2028\u2029])")
-# What a text has to look like to be a number: engines by themselves take '1_000' or '' for one.
+# The form of a text that is a number: engines by themselves take '1_000' or '' for one.
 _NUMERAL = "[ ]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{{1,3}})?[ ]*"
 _WIDTH = 100
 # The texts of truth values, which files and databases without a type for them have.
@@ -26,7 +26,7 @@ _BACKSLASH = ("\\", "\\\\")
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the SQL of one engine is written. In templates ``{0}`` is the expression they apply to.
+    """The SQL of one engine. In templates ``{0}`` is the expression that they apply to.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Dialect:
     part : str
         The year or the month (``{1}``, in C's notation ``{2}``) of a number of days.
     truth : str
-        Whether a column holds truths; empty where an engine does not say so.
+        Whether a column holds truths; empty where an engine cannot determine it.
     level : str
         A text literal as such texts are compared with it.
     double, texts, timestamp : str
@@ -48,15 +48,15 @@ class Dialect:
     exact : bool
         Whether every literal is read as the nearest float64, whatever its magnitude.
     truths : pair of str
-        False and true.
+        The expressions for false and true.
     quotes : pair of str
-        What stands before and behind an identifier.
+        The quotes before and behind an identifier.
     identifier_escapes, escapes : tuple of pair of str
         Replacements within an identifier, and within a text literal.
     prefix, character, glue : str
-        What stands before a text literal, a character by its code, and how texts are joined.
+        The prefix of a text literal, a character by its code, and the operator that joins texts.
     code_point : str
-        What a character by its code is in a regular expression, where ``\\1`` is the code.
+        A character by its code in a regular expression, where ``\\1`` is the code.
     largest, log, tanh : str
         Functions.
     strict : bool
@@ -64,8 +64,8 @@ class Dialect:
     whole_row : str
         All columns of the row that the column ``sx_row`` holds; empty where no column holds one.
     stage, fence : str
-        What keeps an optimiser from computing the columns of a stage once for each of their uses:
-        before its parentheses, and at its end.
+        The words that keep an optimiser from computing the columns of a stage once for each of
+        their uses: before its parentheses, and at its end.
     values : {"named", "derived", "unnested"}
         The form of a table that is written out.
     name_bytes, columns : int
@@ -317,7 +317,7 @@ DIALECTS = {
                 "\n        {2}"
                 "\n      THEN (SELECT CASE WHEN abs(own::numeric) >= 1.79769313486231580794e308"
                 " THEN 'Infinity'::float8"
-                # What rounds to zero is an error, too.
+                # A number that rounds to zero is an error, too.
                 "\n        WHEN abs(own::numeric) <= 2.4703282292062327209e-324 THEN 0"
                 " ELSE own::float8 END"
                 "\n        * CASE WHEN CAST({0} AS text) ~ {3} THEN -1 ELSE 1 END"

@@ -34,14 +34,14 @@ class Language:
     Attributes
     ----------
     module : str
-        Its printer, in this package.
+        The module of its printer, in this package.
     suffix : str
-        Of its files.
+        The suffix of its files.
     dialects : tuple of str
-        The first is the default.
+        The dialects, the first of which is the default.
     parsing : tuple of (str or None)
-        Those that read numbers from texts as tables are read, by regular expressions; None where a
-        language without dialects does.
+        The dialects that read numbers from texts as tables are read, by regular expressions; None
+        where a language without dialects does.
     """
 
     module: str
@@ -79,7 +79,7 @@ class Artefact:
     absent : tuple of str
         The engines of the language that are not installed here.
     remarks : tuple of str
-        What its user has to know about the cells, a sentence each.
+        Remarks on the cells that its user has to know, a sentence each.
     """
 
     language: str
@@ -129,14 +129,14 @@ def export(
         the name of a model file.
     to : {"sql", "c", "js", "onnx", "python"}
     dialect : str, optional
-        Of SQL: ``"duckdb"`` (the default), ``"postgres"``, ``"bigquery"``, ``"snowflake"``,
-        ``"sqlserver"`` or ``"sqlite"``.
+        The dialect of SQL: ``"duckdb"`` (the default), ``"postgres"``, ``"bigquery"``,
+        ``"snowflake"``, ``"sqlserver"`` or ``"sqlite"``.
     encoder : Encoder, optional
-        What turned the table of the fit into the model's features.
+        The encoder that turned the table of the fit into the model's features.
     check : Table, mapping of columns, or data frame, optional
         Further rows that the artefact is run on.
     name : str, optional
-        What functions and files are called: letters, digits and underscores.
+        The name of functions and files: letters, digits and underscores.
     table : str, optional
         The name of the table that SQL reads.
     keep : sequence of str, optional
@@ -242,7 +242,7 @@ class _Source:
         return cls(model, encoder)
 
     def lines(self) -> tuple[str, ...]:
-        """What stands above the artefact."""
+        """The lines above the artefact."""
         from separatrix import __version__
 
         kind = type(self.model)

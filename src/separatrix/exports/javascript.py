@@ -80,7 +80,7 @@ def printed(program: Program, heading: Heading, sample: Sample) -> str:
     Raises
     ------
     Unprintable
-        For words that are not found by the usual pattern, and for texts that are not Unicode.
+        If words are not found by the usual pattern, or texts are not Unicode.
     """
     code = _JavaScript(program, heading)
     code.write_features()
@@ -112,7 +112,7 @@ def printed(program: Program, heading: Heading, sample: Sample) -> str:
 
 
 def _usage(code: _JavaScript, names: list[str]) -> list[str]:
-    """How the module is used."""
+    """The usage of the module, in lines."""
     cells = [f"{code.text(cell.column)}: ..." for cell in code.program.cells]
     row = ", ".join(cells if len(cells) < 6 else [*cells[:5], "..."])
     return [

@@ -52,7 +52,7 @@ class _Graph:
         return self.constants[key][0]
 
     def add(self, operator: str, *inputs: str | float, **attributes: Any) -> str:
-        """The name of what an operator makes of tensors and numbers; the same is made once."""
+        """The name of an operator's result for tensors and numbers; equal ones are made once."""
         names = [one if isinstance(one, str) else self.constant([[one]]) for one in inputs]
         key = (operator, *names, tuple(sorted((k, str(v)) for k, v in attributes.items())))
         if key not in self.known:
@@ -401,7 +401,7 @@ def _(node: answers.Interpolate, graph: _Graph) -> str:
         return graph.add("Add", graph.add("Mul", of, 0.0), graph.constant(p))
     held = graph.add("Clip", of, graph.constant(x[0]), graph.constant(x[-1]))
     wide = graph.add("Unsqueeze", held, graph.constant([2], np.int64))
-    # How many of the points within have been passed.
+    # The number of the inner points that have been passed.
     below = graph.add("Less", wide, graph.constant(x[None, None, 1:-1]))
     passed = graph.cast(graph.add("Not", below), "INT64")
     left = graph.add("ReduceSum", passed, graph.constant([2], np.int64), keepdims=0)
@@ -514,9 +514,9 @@ def printed(program: Program, heading: Heading, sample: Sample) -> bytes:
     Raises
     ------
     Unprintable
-        For words, and for what core operators do not compute in float64.
+        If the program has words, or needs what core operators do not compute in float64.
     MissingPackageError
-        Without the package ``onnx``.
+        If the package ``onnx`` is not installed.
     """
     graph, sample = _Graph(program), without_empty_texts(program, sample)
     helper, types = graph.onnx.helper, graph.onnx.TensorProto

@@ -1,8 +1,9 @@
 """A program as statements, in any language with arithmetic, loops and arrays.
 
-What languages share is here: which statements each node becomes. A subclass of :class:`Code` states
-how its language writes them. No statement branches: what depends on a condition is chosen by an
-expression, so that the same statements compute one row, and arrays of many rows.
+The part that languages share is here: the statements that each node becomes. A subclass of
+:class:`Code` states how its language writes them. No statement branches: what depends on a
+condition is chosen by an expression, so that the same statements compute one row, and arrays of
+many rows.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from separatrix.kernels import functions as kernels
 from separatrix.tables.word_encoding import TEXT_OPTIONS
 
 MOST_CONSTANTS = 1_000_000
-"""The most numbers that the text of a program holds: some twenty megabytes."""
+"""The largest number of constants in the text of a program: some twenty megabytes."""
 
 UNDECIDED = -2
 """The label of a golden row whose score is too close to a tie to compare it."""
@@ -54,7 +55,7 @@ def commented(lines: Iterable[str], mark: str) -> str:
 
 
 def answered(program: Program, nothing: str) -> list[str]:
-    """What an artefact answers for cells that the fit did not have, a sentence each."""
+    """Sentences on the answers of an artefact for cells that the fit did not have."""
     texts = any(cell.kind == "text" for cell in program.cells)
     return [
         f"A row gets no answer ({nothing}) where a feature is missing, NaN or infinite; a missing "
@@ -391,7 +392,7 @@ class Code:
     # --- nodes ----------------------------------------------------------------------------------
 
     def write_answers(self) -> dict[str, str]:
-        """The names of what is computed of the matrix: scores, label and probabilities."""
+        """The names of the results for the matrix: scores, label and probabilities."""
         own = self.program.prediction
         parts = {"scores": own.scores, "label": own.label, "probabilities": own.probabilities}
         return {name: self.of(node) for name, node in parts.items() if node is not None}
@@ -472,7 +473,7 @@ class Code:
         return out
 
     def _kernel_term(self, kernel: kernels.Kernel, x: str, v: str) -> str:
-        """What a column adds to the sum that a kernel is a function of."""
+        """The term of a column in the sum that a kernel is a function of."""
         match kernel:
             case kernels.RBFKernel():
                 return f"({x} - {v}) * ({x} - {v})"

@@ -21,16 +21,17 @@ from separatrix.tables.features import Constant, cells_of, nodes_of
 def program_of(
     model: Any, encoder: Any = None, *, names: Sequence[str] | None = None, parsed: bool = False
 ) -> Program:
-    """What a fitted model computes of the cells of a row, features and all.
+    """The computation of a fitted model from the cells of a row, features included.
 
     Features whose weights are all zero are left out: a finite number times zero is zero.
 
     Parameters
     ----------
     model : estimator
-        Of this library, or of scikit-learn: a pipeline of its transformers too.
+        A model of this library or of scikit-learn, or a pipeline with its transformers.
     encoder : Encoder, optional
-        What made the matrix of the fit; without one the columns of that matrix are the cells.
+        The encoder that made the matrix of the fit; without one the columns of that matrix are the
+        cells.
     names : sequence of str, optional
         The columns of the matrix; by default ``feature_names_in_``, or ``x0``, ``x1``, and so on.
     parsed : bool, default=False
@@ -43,7 +44,7 @@ def program_of(
     Raises
     ------
     Unprintable
-        If a step or the model is none that has a formula here; the text names it.
+        If a step or the model has no formula here; the text names it.
 
     Examples
     --------

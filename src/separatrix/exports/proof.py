@@ -31,7 +31,7 @@ from separatrix.expressions.base import Evaluation
 from separatrix.expressions.features import Program
 
 GOLDEN = 50
-"""How many rows an artefact carries as its own proof."""
+"""The number of rows that an artefact carries as its own proof."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +53,12 @@ class Reference:
     predicted: Callable[[Rows], Answers] | None = None
 
     def features(self, rows: Rows) -> tuple[Enclosed, np.ndarray]:
-        """The features of rows with their errors, and which rows have all of them."""
+        """The features of rows with their errors, and a mask of the rows that have all of them."""
         matrix = matrix_of(self.program, rows, word_weights)
         return matrix, np.isfinite(matrix.values).all(axis=1)
 
     def answers(self, rows: Rows, whole: np.ndarray | None = None) -> Answers:
-        """The model's answers; none for rows that have not all features, of which ``whole`` says.
+        """The model's answers; none for rows without all features, as ``whole`` marks them.
 
         Without ``whole`` the features are computed for it.
         """
@@ -139,7 +139,7 @@ def sample_of(reference: Reference, rows: Rows, precision: Precision = DOUBLE) -
     reference : Reference
     rows : dict of str to list
     precision : Precision
-        That of the artefact.
+        The precision of the artefact.
 
     Returns
     -------
@@ -222,7 +222,7 @@ def _part(sample: Sample, places: list[int]) -> Sample:
 
 @dataclass(frozen=True)
 class EngineProof:
-    """What an engine answered, beside the model.
+    """The answers of an engine, compared with those of the model.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ class EngineProof:
     classes : int
         Rows whose class was compared; 0 for a regression.
     undecided : int
-        Rows nearer to a tie than rounding can tell, whose class is not compared.
+        Rows nearer to a tie than rounding can distinguish, whose class is not compared.
     own : float
         The worst share that the artefact's own proof found.
     first_wrong : int or None
@@ -301,11 +301,11 @@ def prove(engine: Any, version: str, text: Any, program: Program, sample: Sample
 
 
 def worst_share(found: np.ndarray, expected: np.ndarray, bounds: Any) -> tuple[float, np.ndarray]:
-    """The largest difference as a share of its bound, and which rows are beyond it."""
+    """The largest difference as a share of its bound, and a mask of the rows beyond it."""
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         off = np.abs(found - expected)
         share = np.where(off == 0.0, 0.0, off / bounds)
-    # What is beyond the range of float64 may be anything.
+    # Values beyond the range of float64 may be anything.
     free = np.isinf(bounds) | (np.isnan(found) & np.isnan(expected))
     share = np.where(free, 0.0, np.where(np.isnan(share), np.inf, share))
     return float(share.max(initial=0.0)), np.asarray((share > 1.0).any(axis=1))

@@ -93,7 +93,7 @@ def printed(program: Program, heading: Heading, sample: Sample) -> str:
 
 
 def _usage(code: _Python) -> list[str]:
-    """How the file is used."""
+    """The usage of the file, in lines."""
     return [
         f"How to call it: from {code.name} import predict, proof",
         "predict takes a mapping of columns, or a sequence of mappings, and returns arrays.",

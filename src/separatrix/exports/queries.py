@@ -1,7 +1,7 @@
 """The stages of a query: every node of a tree becomes columns of a common table expression.
 
 A stage has all columns of the one before it, and some more. A kernel machine, and words, are joined
-to their rows by the values of these, for no column of a table need tell two rows apart.
+to their rows by the values of these, for no column of a table need distinguish two rows.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from separatrix.tables.value_format import truth_words
 from separatrix.tables.word_encoding import TEXT_OPTIONS
 
 MOST_VALUES = 20_000
-"""Numbers of the support vectors that a query may hold: half a megabyte of text."""
+"""The largest number of values of support vectors in a query: half a megabyte of text."""
 
 _MOST = float(np.finfo(np.float64).max)
 _SMALLEST = 2.0**-1074
-# Beyond these the exponential function leaves the range of float64, with some room for a quotient.
+# Beyond these the exponential function leaves the range of float64, with a margin for a quotient.
 _LEAST_EXPONENT, _LARGEST_EXPONENT = -741.0, 709.0
 # Below its exponential a value of a kernel is nothing beside others, and can still be multiplied.
 _LEAST_KERNEL = -600.0
@@ -51,7 +51,7 @@ class Query:
     program : Program
     dialect : Dialect
     source : str
-        What rows are read from: a name, or a query in parentheses.
+        The source of the rows: a name, or a query in parentheses.
     kept : sequence of str
         Columns of it that are carried along.
     whole : bool, default=False
@@ -484,7 +484,7 @@ class Query:
     def _(self, node: answers.Softmax) -> list[str]:
         best = self.best(node.of)
         behind = self.stage("behind", [f"{best} - {own}" for own in self.of(node.of)])
-        # What is left of a share is no less than the smallest number.
+        # A share that is not cut off to 0 is no less than the smallest number.
         least = _LEAST_EXPONENT + math.log(len(behind))
         powers = self.stage("exponential", [self.exp_of_negative(x, least) for x in behind])
         (total,) = self.stage("total", [_sum(powers)])
@@ -763,9 +763,9 @@ def _kernel_sums(query: Query, node: scores.KernelSum, inputs: list[str]) -> lis
 
 
 def _kernel(query: Query, kernel: Any, inputs: list[str], v: list[str]) -> tuple[str, str]:
-    """What a kernel is a function of, and the kernel as a function of that ``inner_value``."""
+    """The ``inner_value`` that a kernel is a function of, and the kernel as a function of it."""
     if isinstance(kernel, kernels.RBFKernel):
-        if query.dialect.strict:  # What is further away is nothing all the same.
+        if query.dialect.strict:  # Values further away give nothing all the same.
             inputs = [query.between(x, -1.0 / _TAME, 1.0 / _TAME) for x in inputs]
         steps = [f"({x} - {z})" for x, z in zip(inputs, v, strict=True)]
         squares = _sum([f"{step} * {step}" for step in steps])
@@ -839,7 +839,7 @@ def _sums_of_words(query: Query, words: Words, cell: str, weights: np.ndarray) -
 
 
 def _no_words(dialect: Dialect, words: Words) -> str:
-    """Why the words of a text cannot be found; empty where they can be."""
+    """The reason why the words of a text cannot be found; empty where they can be."""
     options = words.options
     pairs = tuple(options["ngram_range"])
     if not dialect.words:

@@ -1,6 +1,6 @@
-r"""How far apart two evaluations of a tree in float64 can be: a running error analysis.
+r"""The distance of two evaluations of a tree in float64: a running error analysis.
 
-Of every node the *error* bounds how far a value that was computed by its formula may be from the
+The *error* of a node bounds how far a value that was computed by its formula may be from the
 formula's exact value, in whatever order sums were taken, with or without fused multiply-adds, and
 with functions that are off by at most :data:`ULPS` units in the last place. So two evaluations
 differ by at most twice the error: beside the values here, exact ones lie within once the error, and
@@ -31,9 +31,9 @@ from separatrix.expressions.base import Expression, Features
 from separatrix.kernels import functions as kernels
 
 ULPS = 4.0
-"""How many units in the last place ``exp``, ``log`` and ``tanh`` of an engine may be off."""
+"""The largest error of an engine's ``exp``, ``log`` and ``tanh``, in units in the last place."""
 
-# What the arithmetic of the errors themselves rounds off.
+# The rounding of the arithmetic of the errors themselves.
 _SLACK = 1.0 + 1e-9
 
 
@@ -51,7 +51,7 @@ class Precision:
         The smallest number of full precision: engines may take smaller ones for 0.
     largest : float
         The largest feature or score that is held to a bound: databases that raise an error where
-        a number overflows need room for sums.
+        a number overflows need a margin for sums.
     """
 
     unit: float = 2.0**-53
@@ -67,7 +67,7 @@ arithmetic = Tuned(DOUBLE)
 
 
 class Enclosed(NamedTuple):
-    """Values of some rows, and how far each may be from the exact one.
+    """Values of some rows, and bounds on their distances from the exact ones.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ def _same_side(values: np.ndarray, errors: np.ndarray) -> np.ndarray:
 def _monotone(
     function: Callable[[np.ndarray], np.ndarray], values: np.ndarray, errors: np.ndarray
 ) -> np.ndarray:
-    """How far a nondecreasing function of a computed value can be from that of the exact one."""
+    """A bound on the error of a nondecreasing function at a computed instead of an exact value."""
     # Sums of so different sizes may lose an error altogether.
     low, high = (np.nextafter(values + k * errors, k * np.inf) for k in (-2.0, 2.0))
     least, most = (np.nextafter(values + k * errors, k * np.inf) for k in (-1.0, 1.0))
@@ -279,7 +279,7 @@ def matrix_of(program: features.Program, cells: Cells, words: Callable[..., Any]
     ----------
     program : Program
     cells : mapping of str to sequence
-        As ``Sample.rows``.
+        The cells, as in ``Sample.rows``.
     words : callable
         Called with a :class:`~separatrix.expressions.features.Words` and the texts; returns the
         weights of its words, of shape (n_rows, n_words).
@@ -306,7 +306,7 @@ def matrix_of(program: features.Program, cells: Cells, words: Callable[..., Any]
 
 
 def enclosed(node: Expression, matrix: Enclosed) -> Enclosed:
-    """The values of a node, and how far a computed one may be from the exact one.
+    """The values of a node, and bounds on how far computed ones are from the exact ones.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ def enclosed(node: Expression, matrix: Enclosed) -> Enclosed:
     Raises
     ------
     Unprintable
-        For a node whose rounding has no bound here.
+        If the rounding of a node has no bound here.
 
     Examples
     --------
@@ -341,7 +341,7 @@ Of = Callable[[Expression], Enclosed]
 
 
 def enclosing(matrix: Enclosed) -> Of:
-    """What encloses the nodes of trees, each once, whatever trees it is part of."""
+    """A function that encloses the nodes of trees, each once, whatever trees it is part of."""
     known: dict[int, Enclosed] = {}
 
     def of(inner: Expression) -> Enclosed:
@@ -350,7 +350,7 @@ def enclosing(matrix: Enclosed) -> Of:
         if id(inner) not in known:
             with np.errstate(all="ignore"):
                 values, errors = _enclose(inner, of)
-            # What overflows on the way to a bound has none.
+            # A value that overflows on the way to a bound has none.
             known[id(inner)] = Enclosed(values, np.where(np.isnan(errors), np.inf, errors))
         return known[id(inner)]
 
@@ -400,7 +400,7 @@ def _(node: scores.Quadratic, of: Of) -> Enclosed:
         inverse = np.abs(scipy.linalg.solve_triangular(lower, np.eye(len(kept)), lower=True))
         y = scipy.linalg.solve_triangular(lower, step.T, lower=True, check_finite=False).T
         count = 3 * len(kept) + 8
-        # Of a solved triangle, and of its inverse, which an artefact multiplies by.
+        # The errors of a solved triangle, and of its inverse, which an artefact multiplies by.
         charge = _gamma(count) * np.abs(lower) + _converted(lower).errors
         growth = inverse @ charge @ inverse
         error = spread @ inverse.T + (np.abs(step) + spread) @ growth.T
@@ -628,7 +628,7 @@ def _(node: answers.Interpolate, of: Of) -> Enclosed:
 
 
 def _step_at(node: answers.Interpolate, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """How far the function jumps between points that are equal or too close to tell apart."""
+    """The jumps of the function between points that are equal or too close to distinguish."""
     x, p = node.points, node.heights
     first = np.clip(np.searchsorted(x, low, side="left") - 1, 0, len(x) - 1)
     last = np.clip(np.searchsorted(x, high, side="right"), 0, len(x) - 1)
@@ -668,7 +668,7 @@ def _(node: answers.Softmax, of: Of) -> Enclosed:
     shift = v - v.max(axis=1, keepdims=True)
     shares = np.exp(shift)
     values = shares / shares.sum(axis=1, keepdims=True)
-    # What a difference rounds off counts as far as its class has a share.
+    # The rounding of a difference counts as far as its class has a share.
     lost = 2.0 * _u() * np.abs(np.maximum(shift, -1000.0))
     relative = e + lost + (e + lost).max(axis=1, keepdims=True)
     high = np.exp(np.minimum(shift - np.log(shares.sum(axis=1, keepdims=True)) + 2.0 * relative, 0))

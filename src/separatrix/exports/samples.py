@@ -1,4 +1,4 @@
-"""Rows that are hard to compute: what every artefact is run on before it is called proved.
+"""Rows that are hard to compute, on which every artefact is run before it is called proved.
 
 They are made of a program alone, without data: the constants that it compares cells with and takes
 from them are where its numbers change, and its levels and words are what its texts may be.
@@ -47,7 +47,7 @@ _SPELLED = (
     *("-", "", "１２", "1e5", "1 e-5", "1e５", "1_000", "0x10", "NaN", "inf", "−5", "5-", "(-5)"),
     *("-0", "007", "<0.5", "5*", "5.", ",5", "12,34,567", "5 kg", "$5$", "\n5\u3000", "1e-400"),
 )
-# So many columns are tried with every special cell; of more, this number is drawn.
+# The most columns that are tried with every special cell; of more, this number is drawn.
 _MOST_COLUMNS = 40
 _TYPICAL = 160
 _PAIRS = 24
@@ -80,7 +80,7 @@ def special_rows(program: Program, *, seed: int = 0, padded: bool = True) -> Row
     Returns
     -------
     dict of str to list
-        As ``Sample.rows``.
+        The cells, as in ``Sample.rows``.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def special_rows(program: Program, *, seed: int = 0, padded: bool = True) -> Row
 
 
 def _hints(program: Program, cell: Cell) -> list[Any]:
-    """What a program knows of a column: its centre and unit of numbers, or its texts."""
+    """The hints of a program at a column: its centre and unit of numbers, or its texts."""
     texts: dict[str, None] = {}
     numbers: list[float] = []
     for feature in program.features:
@@ -118,7 +118,7 @@ def _hints(program: Program, cell: Cell) -> list[Any]:
 
 
 def _held(cell: Cell, value: float) -> float:
-    """A number as a table holds it: a date to the second, which every database can tell."""
+    """A number as a table holds it: a date to the second, which every database can hold."""
     if cell.kind != "date" or not np.isfinite(value):
         return value
     return float(np.round(value * 86400.0) / 86400.0)
@@ -199,7 +199,7 @@ def rows_beside_boundaries(
 ) -> Rows:
     """Pairs of rows that differ by one unit in the last place of a number, and by their class.
 
-    Of a date they differ by a second.
+    In a date they differ by a second.
 
     Between two rows of different classes the number cells go from the one to the other, column by
     column; where the class changes within a column, the change is bisected to the last place.

@@ -1,6 +1,6 @@
 """The trees of scikit-learn's fitted models, found by the names of their classes.
 
-What is stated here is what their ``predict``, ``decision_function`` and ``predict_proba`` compute.
+The trees state what their ``predict``, ``decision_function`` and ``predict_proba`` compute.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Raw:
     ----------
     name : str
     fill : str or None
-        What its missing cells and ``marks`` are read as; None where they stay.
+        The text that its missing cells and ``marks`` are read as; None where they stay.
     gone : bool
         Whether missing cells are among those.
     marks : tuple of str
@@ -74,7 +74,8 @@ class Raw:
 
 
 Signal = Raw | Number | Words
-# Conditions, and whether something is there where one holds: one after the other.
+# Conditions in the order of their evaluation, each with the outcome that counts; one that counts is
+# enough.
 Conditions = list[tuple[Condition, bool]]
 
 
@@ -187,7 +188,7 @@ def _scaled(step: Any, signals: Sequence[Signal]) -> Iterable[Signal]:
     scales = np.ones(n) if step.scale_ is None else step.scale_
     for one, shift, scale in zip(signals, shifts, scales, strict=True):
         own = divided(less(_number(one, sklearn_class(step)), float(shift)), float(scale))
-        # Of MaxAbsScaler.
+        # MaxAbsScaler has an option to clip.
         yield _clipped(own, -1.0, 1.0) if getattr(step, "clip", False) else own
 
 
@@ -251,7 +252,7 @@ def _bins(step: Any, signals: Sequence[Signal]) -> Iterable[Signal]:
         for k in range(len(inner) + 1):
             bin_: Number = Where(marks[k], ONE, ZERO) if k < len(inner) else ONE
             bin_ = Where(marks[k - 1], ZERO, bin_) if k else bin_
-            # What is no number is in no bin, and one feature says so for all.
+            # Cells without a finite number are in no bin, and one feature marks them for all.
             yield bin_ if k and k < len(inner) else Where(finite, bin_, ZERO if k else NOTHING)
 
 
@@ -483,15 +484,15 @@ _OF_WORDS = ("TfidfTransformer",)
 
 
 def answers_of(model: Any, program: Program, rows: Mapping[str, Sequence[Any]]) -> Answers:
-    """What a fitted model or pipeline answers itself to rows of the cells of its program.
+    """The answers that a fitted model or pipeline itself gives for rows of its program's cells.
 
     Parameters
     ----------
     model : estimator
     program : Program
-        That :func:`~separatrix.exports.programs.program_of` made of the model.
+        The program that :func:`~separatrix.exports.programs.program_of` made of the model.
     rows : mapping of str to sequence
-        As ``Sample.rows``.
+        The cells, as in ``Sample.rows``.
 
     Returns
     -------

@@ -40,7 +40,7 @@ def printed(
         Rows that the proof holds.
     dialect : {"duckdb", "postgres", "bigquery", "snowflake", "sqlserver", "sqlite"}
     table : str, optional
-        What rows are read from: a name, by default ``data``, which is quoted where it has to be; a
+        The source of the rows: a name, by default ``data``, which is quoted where it has to be; a
         query; or what the engine reads behind ``FROM``, which begins with a quote, a bracket, or
         the name of a function and its bracket.
     keep : sequence of str, optional
@@ -54,7 +54,7 @@ def printed(
     Raises
     ------
     Unprintable
-        Where the engine cannot compute the same.
+        If the engine cannot compute the same.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def _outputs(query: Query, taken: set[str]) -> list[tuple[str, str]]:
 
 
 def _proof(program: Program, sample: Sample, dialect: Dialect) -> str:
-    """The same stages over golden rows, and how far their answers are from what is expected."""
+    """The same stages over golden rows, and the differences of their answers from the expected."""
     trees, expected, number = program.prediction, sample.expected, dialect.float64
     wanted, bounds = sample.side_by_side()
     labels = np.zeros((sample.n_rows, 0), dtype=int)

@@ -1,11 +1,11 @@
-"""What a fitted model computes, as a tree: ``predict`` evaluates it, and every export prints it.
+"""The computations of a fitted model, as a tree: ``predict`` evaluates it, exports print it.
 
-A tree begins with the :mod:`~separatrix.expressions.features`, numbers that are made of the cells
-of a row, goes on with :mod:`~separatrix.expressions.scores`, and ends with
+A tree begins with the :mod:`~separatrix.expressions.features`, numbers that are computed from the
+cells of a row, goes on with :mod:`~separatrix.expressions.scores`, and ends with
 :mod:`~separatrix.expressions.answers`: classes and probabilities. A
 :class:`~separatrix.expressions.prediction.Prediction` holds the trees of one model.
 
-Nothing here knows an estimator, and nothing knows a language that a tree is printed in.
+Nothing here depends on an estimator, nor on a language that a tree is printed in.
 """
 
 from separatrix.expressions.answers import (

@@ -1,4 +1,4 @@
-"""The nodes that are made of scores: classes, and probabilities that agree with them.
+"""The nodes that are computed from scores: classes, and probabilities that agree with them.
 
 A binary model has one score, of shape (n_samples, 1), and two probabilities; a model of K classes
 has K of both.
@@ -66,7 +66,7 @@ class Positive(SameColumns):
 class Scaled(SameColumns):
     """``slope * score + offset``, held within 1e300: an infinity less another is no number.
 
-    Scores that overflowed to NaN say nothing, and are taken for zero.
+    Scores that overflowed to NaN have no meaning, and are taken for zero.
     """
 
     slope: float
@@ -119,7 +119,7 @@ class Interpolate(SameColumns):
             return np.full(scores.shape, p[0])
         clipped = np.clip(scores, x[0], x[-1])
         left = np.clip(np.searchsorted(x, clipped, side="right") - 1, 0, len(x) - 2)
-        # A share of the way first: a slope could overflow between neighbouring scores.
+        # The share of the interval first: a slope could overflow between neighbouring scores.
         share = (clipped - x[left]) / (x[left + 1] - x[left])
         return np.asarray(np.minimum(p[left] + share * (p[left + 1] - p[left]), p[left + 1]))
 
@@ -179,7 +179,10 @@ class Softmax(SameColumns):
 
 @dataclass(eq=False, slots=True)
 class Normalised(Expression):
-    """Shares of the sum; ``1 - p`` and ``p`` of a single column; equal shares of a sum of 0."""
+    """Each column divided by the sum; ``1 - p`` and ``p`` of a single column.
+
+    The shares of a sum of 0 are equal.
+    """
 
     of: Expression
 
@@ -209,9 +212,9 @@ class OnItsSide(SameColumns):
 
 @dataclass(eq=False, slots=True)
 class Consistent(SameColumns):
-    """Probabilities, that of the predicted class lifted above the others where it is not.
+    """Probabilities, with that of the predicted class raised above the others where it is not.
 
-    It is the next float64 above the largest of the others. Nothing else uses the values of ``of``,
+    It is the next float64 above the largest of the others. No other node uses the values of ``of``,
     which are changed in place.
 
     Attributes
@@ -234,12 +237,12 @@ class Consistent(SameColumns):
 def posterior(scores: Expression, label: Expression, *, jointly: bool = True) -> Expression:
     """Probabilities that agree with the label, by the logistic function.
 
-    Of one score it is that function; of several their softmax, or, unless ``jointly``, the
+    For one score it is that function; for several their softmax, or, unless ``jointly``, the
     logistic function of each divided by the sum.
     """
     if scores.n_columns == 1:
         return Consistent(Sigmoid(scores), label)
-    # Logarithms first: far from every class all sigmoids would round to zero.
+    # The logarithms come first: far from every class all sigmoids would round to zero.
     return Consistent(Softmax(scores if jointly else LogSigmoid(scores)), label)
 
 
@@ -248,7 +251,7 @@ def calibrated(calibration: Mapping[str, Any], scores: Expression, label: Expres
 
     The function is that of :func:`~separatrix.probabilities.calibration.fit_calibration`.
     """
-    # No score is taken for larger: differences of two must stay finite.
+    # The scores are limited in size: differences of two must stay finite.
     own, two = Scaled(scores, 1.0), scores.n_columns == 1
     if calibration["method"] == "sigmoid":
         own = Scaled(own, calibration["slope"], calibration.get("intercept", 0.0))
@@ -256,5 +259,6 @@ def calibrated(calibration: Mapping[str, Any], scores: Expression, label: Expres
     else:
         points = calibration["scores"], calibration["probabilities"]
         proba = Normalised(Interpolate(own if two else Leads(own), *points))
-    # Non-decreasing still: at most one half on one side of zero, at least that on the other.
+    # The result is still nondecreasing: at most one half on one side of zero, at least half on the
+    # other.
     return Consistent(OnItsSide(proba, label) if two else proba, label)

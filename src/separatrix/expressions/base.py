@@ -1,4 +1,4 @@
-"""The nodes of a tree, and its evaluation: every node once, whoever else uses its values."""
+"""The nodes of a tree, and its evaluation: every node once, however many others use its values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from separatrix.data.design import as_design
 
 
 class Expression(ABC):
-    """A node: numbers of every row, made of those of the nodes that its fields name.
+    """A node: numbers for every row, computed from those of the nodes that its fields name.
 
     Models make their trees anew for every prediction, so nodes are as light as can be.
     """
@@ -23,14 +23,14 @@ class Expression(ABC):
     @property
     @abstractmethod
     def n_columns(self) -> int:
-        """How many numbers it has of a row."""
+        """The number of its columns: its numbers for each row."""
 
     @abstractmethod
     def evaluate(self, values: Evaluation) -> np.ndarray:
-        """The numbers of all rows, (n_samples, n_columns); of classes (n_samples,)."""
+        """The numbers for all rows, (n_samples, n_columns); for classes (n_samples,)."""
 
     def deciding(self, values: Evaluation) -> np.ndarray:
-        """Scores with the winners of its numbers, which may take less time than these."""
+        """Scores with the same winners as its numbers, which may take less time than these."""
         return values.of(self)
 
     def design(self, values: Evaluation) -> Any:
@@ -45,7 +45,7 @@ class Expression(ABC):
 
 @dataclass(eq=False, slots=True)
 class SameColumns(Expression):
-    """A node with as many columns as the node that it is made of."""
+    """A node with as many columns as the node that it is computed from."""
 
     of: Expression
 
@@ -69,7 +69,7 @@ class Features(Expression):
 
 
 def children(node: Any) -> Iterator[Expression]:
-    """Yield the nodes that a node, or the trees of a model, are made of."""
+    """Yield the nodes from which a node, or the trees of a model, are computed."""
     for each in fields(node):
         value = getattr(node, each.name)
         for one in value if isinstance(value, tuple) else (value,):
@@ -95,7 +95,7 @@ class Evaluation:
     Parameters
     ----------
     design : Design of shape (n_samples, n_features)
-        Rows that were validated.
+        The rows, already validated.
     """
 
     __slots__ = ("_known", "design")
@@ -105,14 +105,14 @@ class Evaluation:
         self._known: dict[int, np.ndarray] = {}
 
     def require_finite(self) -> None:
-        """Raise ValueError for rows that are not to have NaN or infinity, and do.
+        """Raise ValueError for rows that must not have NaN or infinity, but have.
 
-        Nodes whose values show these call it only then; the others call it before they begin.
+        Nodes whose values reveal these call it only then; the others call it before they begin.
         """
 
     @property
     def finite_design(self) -> Any:
-        """The design, whose entries have been looked at."""
+        """The design, after a check of its entries."""
         self.require_finite()
         return self.design
 

@@ -1,6 +1,6 @@
-"""A program: the cells of a row, the features that are made of them, and a model's trees.
+"""A program: the cells of a row, the features that are computed from them, and a model's trees.
 
-The nodes that features are made of are those of :mod:`separatrix.tables.features`.
+The nodes of features are those of :mod:`separatrix.tables.features`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """All that is computed of a row of a table: its features, and what a model makes of them.
+    """All computations for a row of a table: its features, and the results of a model.
 
     A feature that is missing, not a number or infinite leaves the row without an answer.
 
@@ -57,13 +57,13 @@ class Program:
     cells : tuple of Cell
         The columns that are read, each once, in the order of the table.
     features : tuple of Number or Words
-        In the order of the columns of the matrix; words are several.
+        The features, in the order of the columns of the matrix; words are several columns.
     names : tuple of str
-        Of the features.
+        The names of the features.
     prediction : Prediction
-        Of the matrix of the features.
+        The results of the model for the matrix of the features.
     remarks : tuple of str
-        What else a reader has to know about the cells, a sentence each: how amounts or durations
+        Further facts that a reader needs about the cells, a sentence each: how amounts or durations
         were read at fit, and are to be given now.
     kept : tuple of int or None
         The places of the columns of these features in the matrix of the model; None where these

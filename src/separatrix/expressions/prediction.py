@@ -9,7 +9,7 @@ from separatrix.expressions.base import Expression
 
 @dataclass(eq=False, slots=True)
 class Prediction:
-    """What a fitted model computes of the features of a row.
+    """The results that a fitted model computes from the features of a row.
 
     Attributes
     ----------

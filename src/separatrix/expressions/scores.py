@@ -1,4 +1,4 @@
-"""The nodes that are made of features: affine functions, squares, kernels, polynomials, votes."""
+"""The nodes computed from features: affine functions, squares, kernels, polynomials, votes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from separatrix.data.design import as_design
 from separatrix.data.labels import one_vs_one_scores
 from separatrix.expressions.base import Evaluation, Expression, Features, SameColumns
 
-# Multiplications.
+# The number of multiplications up to which BLAS uses one thread by itself.
 _FEW = 4096
 _AS_IT_IS = contextlib.nullcontext()
-# Values of the kernel up to which float64 decides from the start.
+# The number of kernel values up to which all are computed in float64 from the start.
 _FEW_VALUES = 1 << 16
 
 
@@ -56,13 +56,13 @@ class Affine(Expression):
         design, weights = values.design, self.weights
         matrix = design.matrix
         with (
-            # So few entries BLAS gives to one thread by itself.
+            # BLAS uses one thread by itself for so few entries.
             _AS_IT_IS if matrix.size * len(weights) <= _FEW else pool.bounded_blas(),
             np.errstate(over="ignore", under="ignore", invalid="ignore"),
         ):
             scores, total = design.scores(weights, self.intercepts)
-        # NaN and infinities show in the scores, as finite weights hide none; but some BLAS pass
-        # over weights of zero.
+        # NaN and infinities show in the scores, since finite weights hide none; but some BLAS skip
+        # weights of zero.
         if not math.isfinite(total) or (
             np.count_nonzero(weights) < weights.size and not sp.issparse(matrix)
         ):
@@ -96,8 +96,8 @@ class Quadratic(Expression):
     ----------
     of : Expression
     gaussians : Gaussians
-        With ``means``, ``kept`` (the columns that count), and for each class its ``factor``:
-        a lower triangular ``L`` and the ``scale`` ``D`` of the columns.
+        An object with ``means``, ``kept`` (the columns that count), and for each class its
+        ``factor``: a lower triangular ``L`` and the ``scale`` ``D`` of the columns.
     """
 
     of: Expression
@@ -112,7 +112,7 @@ class Quadratic(Expression):
 
     @property
     def constants(self) -> np.ndarray:
-        """The ``c_k``, of shape (K,)."""
+        """The constants ``c_k``, of shape (K,)."""
         own = self.gaussians
         halves = [0.5 * own.factor(k).log_determinant for k in range(own.n_classes)]
         return np.asarray(np.log(own.priors) - np.array(halves))
@@ -127,7 +127,8 @@ class KernelSum(Expression):
     of : Expression
     kernel : Kernel
     vectors : ndarray or CSR matrix of shape (n_vectors, d)
-        For a precomputed kernel, whose values are the features, the columns that count.
+        The support vectors; for a precomputed kernel, whose values are the features, the columns
+        that count.
     coefficients : ndarray of shape (n_vectors, K)
     intercepts : ndarray of shape (K,)
     """
@@ -149,7 +150,7 @@ class KernelSum(Expression):
         design = values.finite_design
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             if isinstance(self.kernel, PrecomputedKernel):
-                # Columns of rows that support nothing count for nothing, whatever they hold.
+                # Columns of rows that are no support vectors count for nothing, whatever they hold.
                 scores = as_design(design.matrix[:, self.vectors]).dot(self.coefficients)
             else:
                 vectors = as_design(self.vectors)
@@ -161,7 +162,7 @@ class KernelSum(Expression):
         return self.decided(self, values)
 
     def decided(self, node: Expression, values: Evaluation) -> np.ndarray:
-        """The deciding scores of itself, or of the votes of its own: float32 has most signs."""
+        """The deciding scores of itself, or of its votes: float32 decides most signs."""
         from separatrix.kernels.functions import InnerProductKernel
         from separatrix.kernels.prediction import certain_predictions
 
@@ -169,13 +170,13 @@ class KernelSum(Expression):
         if few or values.knows(node) or not isinstance(self.kernel, InnerProductKernel):
             return values.of(node)
         design, vectors = values.finite_design, as_design(self.vectors)
-        # A third of the time of float64, which has the others.
+        # This takes a third of the time of float64, which computes the others.
         scores, certain = certain_predictions(
             self.kernel, design, vectors, self.coefficients, self.intercepts
         )
         if isinstance(node, Votes):
             scores = one_vs_one_scores(scores, node.n_classes)
-            # Equal numbers of votes are for the size of the scores to decide.
+            # Equal numbers of votes are decided by the size of the scores.
             first, second = -np.sort(-scores, axis=1)[:, :2].T
             certain &= first - second > 2.0 / 3.0
         rest = np.flatnonzero(~certain)
@@ -196,8 +197,8 @@ class Monomials(Expression):
     ----------
     of : Expression
     basis : PolynomialBasis
-        With ``centre`` and ``scale`` of shape (d,), ``recurrence`` of shape (d, degree, 3) with
-        ``a_k, b_k, s_k``, and ``powers`` of shape (n_terms, d).
+        An object with ``centre`` and ``scale`` of shape (d,), ``recurrence`` of shape
+        (d, degree, 3) with ``a_k, b_k, s_k``, and ``powers`` of shape (n_terms, d).
     """
 
     of: Expression
@@ -219,10 +220,10 @@ class Monomials(Expression):
 
 @dataclass(eq=False, slots=True)
 class Votes(Expression):
-    """Scores of classes from those of their pairs: wins, and a share that settles equal ones.
+    """The scores of classes from those of their pairs: wins, and a share that settles equal ones.
 
     The pairs are in the order (0, 1), (0, 2), ..., (1, 2), ...; a score of at least 0 is a vote
-    for the first. To its votes a class adds ``s / (3 (|s| + 1))``, with the sum ``s`` of its
+    for the first. A class adds to its votes ``s / (3 (|s| + 1))``, with the sum ``s`` of its
     signed scores, each held within 1e300.
     """
 
@@ -260,7 +261,7 @@ class Wins(Expression):
 
 
 def wins(pairs: np.ndarray, n_classes: int) -> np.ndarray:
-    """How many of its pairs each class wins, by the scores of all pairs."""
+    """The number of its pairs that each class wins, by the scores of all pairs."""
     found = np.zeros((len(pairs), n_classes))
     for k, places in enumerate(combinations(range(n_classes), 2)):
         found[np.arange(len(pairs)), np.where(pairs[:, k] > 0.0, *places)] += 1.0
@@ -292,7 +293,7 @@ class Fourier(Expression):
     ----------
     of : Expression
     lift : FourierLift
-        With ``frequencies_`` of shape (m, d) and ``offset_`` of shape (d,).
+        An object with ``frequencies_`` of shape (m, d) and ``offset_`` of shape (d,).
     """
 
     of: Expression
@@ -308,7 +309,7 @@ class Fourier(Expression):
 
 @dataclass(eq=False, slots=True)
 class Shifted(SameColumns):
-    """Scores plus a number that those of a row share, which is a single column."""
+    """Scores plus a number that is the same for all scores of a row, from a single column."""
 
     by: Expression
 

@@ -35,9 +35,9 @@ def clip_conic(
     In coordinates in which the box is the square from -1 to 1, the conic is written over one
     coordinate as :math:`p(r)`: two roots :math:`p_0 \pm \sqrt{g(r)}` along the axes of ``A``, with
     a quadratic :math:`g`; where it hardly bends within the box, the one root along its normal.
-    This needs no centre, which of a flat ellipse is far away, and is the same for every kind.
+    This needs no centre, which for a flat ellipse is far away, and is the same for every kind.
     Each root is a convex or a concave function, so the middle of a chord bounds how far off the
-    whole chord is.  Where the conic crosses the edges of the box is solved for on the edges.
+    whole chord is.  The crossings with the edges of the box are solved for on the edges.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def clip_conic(
     b : ndarray of shape (2,)
     c : float
     origin : ndarray of shape (2,)
-        Of ``u``; it keeps the digits of a conic far from zero.
+        The point ``o`` in ``u = x - o``; it keeps the digits of a conic far from zero.
     lower, upper : ndarray of shape (2,)
         Corners of the box.
 
@@ -124,7 +124,7 @@ class _Chain:
         keep = []
         for arc in self.arcs:
             across, along = (crossings @ arc.frame.T).T
-            # Of two roots, the one that the crossing is on.
+            # Only the crossings that are on this root.
             mine = np.abs(arc.graph(along) - across) < 1e-6
             r = arc.sampled(along[mine])
             points = arc.at(r)
@@ -254,7 +254,7 @@ def _curved(A: np.ndarray, b: np.ndarray, c: float) -> list[_Chain]:
 
 
 def _stretches(alpha: float, beta: float, gamma: float) -> list[tuple[float, float]]:
-    """Where ``alpha r^2 + beta r + gamma``, which has a root, is not negative."""
+    """The intervals on which ``alpha r^2 + beta r + gamma``, which has a root, is >= 0."""
     inner = beta * beta - 4.0 * alpha * gamma
     q = -0.5 * (beta + np.copysign(np.sqrt(inner), beta))
     if alpha == 0.0:
@@ -264,7 +264,7 @@ def _stretches(alpha: float, beta: float, gamma: float) -> list[tuple[float, flo
 
 
 def _edge_points(A: np.ndarray, b: np.ndarray, c: float) -> np.ndarray:
-    """Where the conic meets the edges of the square: at most two points on each."""
+    """The points of the conic on the edges of the square: at most two on each."""
     out = []
     for axis in (0, 1):
         other = 1 - axis

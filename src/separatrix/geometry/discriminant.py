@@ -32,7 +32,7 @@ class Quadric:
     Parameters
     ----------
     A : array-like of shape (n_features, n_features)
-        Of what is not symmetric, the symmetric part is taken.
+        The matrix of the quadratic terms; only its symmetric part is used.
     b : array-like of shape (n_features,)
     c : float
     origin : array-like of shape (n_features,), optional
@@ -90,7 +90,7 @@ class Quadric:
         return len(self.b)
 
     def expanded(self) -> Quadric:
-        """The same about zero: ``x'Ax + b'x + c = 0``."""
+        """The same quadric written about zero: ``x'Ax + b'x + c = 0``."""
         assert self.origin is not None
         half = self.A @ self.origin
         return Quadric(self.A, self.b - 2.0 * half, self.c + float((half - self.b) @ self.origin))
@@ -129,13 +129,14 @@ class Quadric:
 
     @property
     def kind(self) -> str:
-        """What the surface is, to rounding.
+        """The kind of the surface, to rounding.
 
-        In two dimensions ``"ellipse"``, ``"hyperbola"``, ``"parabola"``, ``"pair of lines"``,
-        ``"line"``, ``"point"``, ``"empty"`` or ``"everything"``.  In one ``"two points"``,
-        ``"point"``, ``"empty"`` or ``"everything"``.  In more ``"ellipsoid"``, ``"hyperboloid"``,
-        ``"cone"``, ``"paraboloid"``, ``"cylinder"``, ``"pair of planes"``, ``"plane"``,
-        ``"point"``, ``"empty"`` or ``"everything"``.
+        In two dimensions it is ``"ellipse"``, ``"hyperbola"``, ``"parabola"``,
+        ``"pair of lines"``, ``"line"``, ``"point"``, ``"empty"`` or ``"everything"``.  In one
+        dimension it is ``"two points"``, ``"point"``, ``"empty"`` or ``"everything"``.  In more
+        dimensions it is ``"ellipsoid"``, ``"hyperboloid"``, ``"cone"``, ``"paraboloid"``,
+        ``"cylinder"``, ``"pair of planes"``, ``"plane"``, ``"point"``, ``"empty"`` or
+        ``"everything"``.
         """
         d = self.n_features
         scale = _balance(self.A, self.b)
@@ -232,7 +233,7 @@ class Quadric:
         Parameters
         ----------
         names : sequence of n_features str, optional
-            Of the columns; default ``x0``, ``x1``, ...
+            The names of the columns; default ``x0``, ``x1``, ...
         """
         d = self.n_features
         if names is not None and len(names) != d:
@@ -285,9 +286,10 @@ def _covariance_of(model: Any) -> Any:
 class Discriminant:
     r"""Discriminants :math:`\delta_k(x)` of K classes; the largest wins.
 
-    Of Gaussians, as quadratic discriminant analysis fits them, or linear, with one covariance for
-    all; and of any linear model.  The boundary of two classes is where their discriminants are
-    equal; where a third is larger, it decides nothing.
+    The discriminants are those of Gaussians, with a covariance for each class (quadratic
+    discriminant analysis) or one for all (linear), or the scores of any linear model.  The
+    boundary of two classes is where their discriminants are equal; where a third is larger, it
+    decides nothing.
 
     Parameters
     ----------
@@ -298,7 +300,7 @@ class Discriminant:
     classes : sequence of K labels, optional
         Default 0, 1, ...
     names : sequence of n_features str, optional
-        Of the columns.
+        The names of the columns.
 
     Raises
     ------
@@ -479,7 +481,7 @@ class Discriminant:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.classes)
 
     @property
@@ -530,7 +532,7 @@ class Discriminant:
         return found[0]
 
     def boundary(self, first: Any, second: Any) -> Hyperplane | Quadric:
-        """Where the discriminants of two classes are equal; ``first`` wins on the positive side.
+        """The surface where two discriminants are equal; ``first`` wins on the positive side.
 
         Parameters
         ----------
@@ -559,15 +561,16 @@ class Discriminant:
     def coefficients(self, label: Any) -> tuple[np.ndarray, np.ndarray, float]:
         r"""The coefficients of a class's discriminant, :math:`\delta_k(x) = x'A_k x + b_k'x + c_k`.
 
-        Of Gaussians with a covariance each they are
+        For Gaussians with a covariance for each class they are
 
         .. math:: A_k = -\tfrac12 \Sigma_k^{-1}, \qquad b_k = \Sigma_k^{-1} \mu_k, \qquad
             c_k = -\tfrac12 \mu_k' \Sigma_k^{-1} \mu_k - \tfrac12 \log |\Sigma_k| + \log \pi_k ,
 
         the logarithm of prior times density less :math:`-\tfrac p2 \log 2\pi`, which all classes
-        share.  Linear discriminants have :math:`A_k = 0`; theirs are weights and intercept, up to
-        what all classes share.  Columns that depend on others have zeros.  Where the means are
-        large against the spread, terms about zero cancel, and :meth:`decision` has more digits.
+        share.  Linear discriminants have :math:`A_k = 0`, and :math:`b_k` and :math:`c_k` are the
+        weights and the intercept, up to terms that all classes share.  Columns that depend on
+        others have coefficients of zero.  Where the means are large against the spread, terms
+        about zero cancel, and :meth:`decision` has more digits.
 
         Parameters
         ----------
@@ -611,7 +614,7 @@ class Discriminant:
         return A, b, float(c)
 
     def boundaries(self) -> dict[tuple[Any, Any], Hyperplane | Quadric]:
-        """Those of all pairs of classes."""
+        """The boundaries of all pairs of classes."""
         pairs = itertools.combinations(self.classes.tolist(), 2)
         return {(first, second): self.boundary(first, second) for first, second in pairs}
 

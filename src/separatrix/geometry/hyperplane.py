@@ -77,8 +77,8 @@ def signs_of(y: Any, n: int) -> np.ndarray:
     Parameters
     ----------
     y : array-like of shape (n,)
-        -1 and +1 (one of them alone will do), or any two labels: of these the second in sorted
-        order is positive.
+        Labels -1 and +1 (one of them alone will do), or any two labels, of which the second in
+        sorted order is positive.
     n : int
 
     Returns
@@ -419,7 +419,7 @@ class Hyperplane:
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            -1 and +1, or any two labels: of these the second in sorted order is positive.
+            Labels -1 and +1, or any two labels, of which the second in sorted order is positive.
 
         Returns
         -------
@@ -492,8 +492,8 @@ class Hyperplane:
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            -1 and +1, or any two labels: of these the second in sorted order is positive.  For a
-            loss of the residual, numbers.
+            Labels -1 and +1, or any two labels, of which the second in sorted order is positive.
+            For a loss of the residual, numbers.
         loss : str or Loss, default="hinge"
             One of :data:`separatrix.losses.LOSSES` by name, or any loss of
             :mod:`separatrix.losses`.
@@ -693,11 +693,11 @@ class Hyperplane:
         X : array-like or sparse matrix of shape (n_samples, n_features), optional
             Points to draw.
         y : array-like of shape (n_samples,), optional
-            -1 and +1, or any two labels: of these the second in sorted order is positive.
+            Labels -1 and +1, or any two labels, of which the second in sorted order is positive.
         distances : bool, default=False
             Draw the way from each point to the hyperplane.
         ax : matplotlib Axes, optional
-            Of three dimensions (``projection="3d"``) for three features.
+            The axes to draw on, three-dimensional (``projection="3d"``) for three features.
 
         Returns
         -------
@@ -729,7 +729,7 @@ class Hyperplane:
         Parameters
         ----------
         names : sequence of n_features str, optional
-            Of the columns; default ``x0``, ``x1``, ...
+            The names of the columns; default ``x0``, ``x1``, ...
 
         Examples
         --------

@@ -62,7 +62,7 @@ def class_ranges(cloud: Cloud) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     low, high : ndarray of shape (2, n_features)
-        Of the positive class, and of the negative one.
+        The first row is the positive class, the second the negative one.
     """
     n, d = cloud.design.shape
     low, high = np.full((2, d), np.inf), np.full((2, d), -np.inf)
@@ -96,7 +96,7 @@ class LabelledPoints:
     design : Design
     labels : Labels
     names : tuple of str or None
-        Of the columns, where they had any.
+        The names of the columns, if they had any.
     """
 
     design: Design

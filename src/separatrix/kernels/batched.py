@@ -37,27 +37,27 @@ class BatchedObjective:
     Parameters
     ----------
     problems : sequence of KernelObjective
-        Of one matrix and one loss.
+        The objectives, on parts of one matrix and with one loss.
 
     Attributes
     ----------
     starts : ndarray of shape (n_parts + 1,)
-        Where the vectors of each begin.
+        The start of the vectors of each part, and the end of the last.
     columns : ndarray
         The positions in the matrix.
     runs, run_starts : ndarray
-        Their pieces of neighbours; see :func:`separatrix.kernels.gram.runs_of`.
+        The pieces of neighbouring columns; see :func:`separatrix.kernels.gram.runs_of`.
     y, upper : ndarray
     splits : ndarray of shape (n_parts,)
-        Where the rows of each begin whose coefficients have a sum of their own; the end of the
-        part, where there are none.
+        The start of the rows of each part whose coefficients have a sum of their own; the end of
+        the part where there are none.
     low, high, linear : ndarray
         The duals; see :class:`separatrix.kernels.objective.QuadraticDual`.
     met : float
         The square of weights that are taken for none, relative to the sum of the multipliers'.
     """
 
-    # What the problems are.
+    # The type of the problems.
     kind: Any = KernelObjective
 
     def __init__(self, problems: Sequence[Any]) -> None:
@@ -148,7 +148,7 @@ class BatchedObjective:
     def certify(
         self, c: np.ndarray, b: np.ndarray, product: np.ndarray, tol: float, parts: np.ndarray
     ) -> list[Bound]:
-        """What :meth:`KernelObjective.certify` says of some of the parts.
+        """The bounds of :meth:`KernelObjective.certify` for some of the parts.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class BatchedObjective:
             ``product(c)``.
         tol : float
         parts : ndarray
-            Which parts.
+            The parts to certify.
         """
         found: list[Bound | None] = [None] * len(parts)
         if not isinstance(self.gram.kernel, LinearKernel):
@@ -226,7 +226,7 @@ class BatchedNuObjective(BatchedObjective):
     Parameters
     ----------
     problems : sequence of KernelNuObjective
-        Of one matrix, and of two classes each.
+        The objectives, on parts of one matrix and of two classes each.
     """
 
     kind = KernelNuObjective

@@ -38,8 +38,8 @@ from separatrix.kernels.functions import (
     tuned,
 )
 
-# Candidates that are drawn at once.  A product with so many columns runs at the speed of BLAS, and
-# the few that are drawn in vain cost no more than their scalar products with one another.
+# Candidates that are drawn at once.  A product with this many columns runs at the speed of BLAS,
+# and the few that are drawn in vain cost no more than their scalar products with one another.
 _DRAWN = 128
 # The share of k(x, x) below which what is left unexplained is rounding: some hundred times the
 # unit of a sum of as many squares as there are landmarks.
@@ -56,7 +56,7 @@ _COMMON: rules.Rules = {
 
 
 class _Lift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """What the lifts share: validation, row blocks, scikit-learn's contract."""
+    """The base of the lifts: validation, row blocks, scikit-learn's contract."""
 
     def _validate(self, X: Any, *, reset: bool) -> Any:
         x = validate_data(
@@ -113,10 +113,10 @@ class NystroemLift(_Lift):
     Parameters
     ----------
     kernel : Kernel, optional
-        Of :mod:`separatrix.kernels`; left out, ``RBFKernel()``.  It must be semidefinite; of a
-        ``CallableKernel`` that is believed until a value shows otherwise.
+        A kernel of :mod:`separatrix.kernels`; by default ``RBFKernel()``.  It must be
+        semidefinite, which a ``CallableKernel`` is assumed to be until a value shows otherwise.
     n_components : int, default=1000
-        How many landmarks at most, and so columns.
+        The largest number of landmarks, and so of columns.
     random_state : int, RandomState or None
         None is a fixed stream: the same call on the same data gives the same bits.
 
@@ -124,17 +124,17 @@ class NystroemLift(_Lift):
     ----------
     kernel_ : Kernel
     n_components_ : int
-        How many landmarks there are, which shapes call ``n_components`` here.
+        The number of landmarks: ``n_components`` in the shapes here.
     landmarks_ : ndarray of shape (n_components,)
         Their row numbers, in the order in which they were drawn.
     landmark_points_ : ndarray or CSR matrix of shape (n_components, n_features)
     factor_ : ndarray of shape (n_components, n_components)
         ``L``, lower triangular, with ``L L' = K_mm``.
     unexplained_ : float
-        Share of ``sum_i k(x_i, x_i)`` over the training rows that is not explained.
+        The share of ``sum_i k(x_i, x_i)`` over the training rows that is not explained.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        The names of the columns, if they had any.
 
     Notes
     -----
@@ -261,7 +261,7 @@ class NystroemLift(_Lift):
         self.n_components_ = m
         self.landmarks_ = landmarks
         self.landmark_points_ = x[landmarks]
-        # What rounding leaves above the diagonal is no part of the factor.
+        # The rounding above the diagonal is no part of the factor.
         self.factor_ = np.tril(coordinates[landmarks, :m])
         self.unexplained_ = float(rest.sum()) / size if size > 0.0 else 0.0
         return coordinates
@@ -286,7 +286,7 @@ class NystroemLift(_Lift):
             block = _solved(factor, block)
             coordinates[rows, new] = block
             rest[rows] -= np.einsum("ij,ij->i", block, block)
-        # The fresh rows as they were factorised, which rounding may tell from those above.
+        # The fresh rows are as they were factorised; those above may differ from them by rounding.
         coordinates[fresh, new] = factor
 
     def transform(self, X: Any) -> np.ndarray:
@@ -336,7 +336,7 @@ class NystroemLift(_Lift):
         return scipy.linalg.solve_triangular(self.factor_, w.T, lower=True, trans="T").T
 
     def unexplained(self, X: Any) -> np.ndarray:
-        r"""How much of :math:`k(x, x)` the landmarks leave unexplained.
+        r"""The part of :math:`k(x, x)` that the landmarks leave unexplained.
 
         .. math:: r(x) = k(x, x) - \|\hat\varphi(x)\|^2 \ge 0 ,
 
@@ -466,7 +466,7 @@ class FourierLift(_Lift):
     gamma : float, default=1.0
         Not negative.
     n_components : int, default=1000
-        How many columns, two for each frequency; an odd number is rounded up.
+        The number of columns, two for each frequency; an odd number is rounded up.
     random_state : int, RandomState or None
         None is a fixed stream: the same call on the same data gives the same bits.
 
@@ -476,10 +476,10 @@ class FourierLift(_Lift):
     offset_ : ndarray of shape (n_features,)
         The mean of the training rows.
     n_components_ : int
-        How many columns there are, an even number, which shapes call ``n_components`` here.
+        The number of columns, an even number: ``n_components`` in the shapes here.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where the columns had names.
+        The names of the columns, if they had any.
 
     References
     ----------

@@ -145,7 +145,7 @@ def _dense(x: Any) -> np.ndarray:
 def _products(X: Any, Z: Any, out: np.ndarray) -> None:
     """``X Z'`` into ``out``."""
     if not sp.issparse(X) and not sp.issparse(Z):
-        # One call for all rows: of a matrix with itself, BLAS computes half, and mirrors it.
+        # One call for all rows: for a matrix with itself, BLAS computes half, and mirrors it.
         np.matmul(X, Z.T, out=out)
         return
     right = _against_sparse(Z)
@@ -228,7 +228,7 @@ class Kernel(ABC):
                 "number."
             )
         out = np.empty((x.shape[0], z.shape[0]))
-        # What overflows is found below, whichever step it was.
+        # An overflow is found below, whichever step it was in.
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             self._fill(x, z, out)
             return self._finite(out)
@@ -275,7 +275,7 @@ class Kernel(ABC):
         Parameters
         ----------
         features : int or sequence of str
-            How many features the points have (they are then called x0, x1, ...), or their names.
+            The number of features of the points (they are then called x0, x1, ...), or their names.
 
         Returns
         -------
@@ -553,7 +553,7 @@ class PolynomialKernel(_AffineKernel):
         Parameters
         ----------
         features : int or sequence of str
-            How many features the points have (they are then called x0, x1, ...), or their names.
+            The number of features of the points (they are then called x0, x1, ...), or their names.
 
         Returns
         -------

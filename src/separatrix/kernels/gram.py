@@ -64,9 +64,9 @@ _MIRRORED = 128
 _COARSEST = 1e-4
 # A rounding of float32.
 _UNIT32 = 0.5 * EPS32
-# Up to so many rows there is next to nothing to compute.
+# Up to this many rows there is next to nothing to compute.
 FEW = 200
-# Up to so many the cache is in float64 from the start, if it holds them all.
+# Up to this many the cache is in float64 from the start, if it holds them all.
 _EXACT_FROM_THE_START = 1000
 # Numbers up to which a copy of all is nothing.
 _FEW_ENTRIES = 1 << 16
@@ -75,7 +75,7 @@ _AFFORDABLE = 4e9
 
 
 class _Source(ABC):
-    """Where the values of a kernel come from."""
+    """A source of the values of a kernel."""
 
     n: int
     diagonal: np.ndarray
@@ -89,7 +89,7 @@ class _Source(ABC):
 
     @property
     def typical(self) -> float:
-        """How many units in the last place the error of an ordinary entry is."""
+        """The error of an ordinary entry, in units in the last place."""
         return 1.0
 
     # A bound on the error of every float64 value, proved and not typical.
@@ -117,7 +117,7 @@ class _Source(ABC):
         return self.error, 0.0, np.abs(self.diagonal)
 
     def coarse_errors(self) -> tuple[float, float, np.ndarray]:
-        """The same of values in float32."""
+        """The numbers of :meth:`errors` for values in float32."""
         return np.inf, 0.0, np.abs(self.diagonal)
 
 
@@ -143,7 +143,7 @@ def _part(columns: np.ndarray | slice, part: slice) -> np.ndarray | slice:
 
 
 def _fits_single(size: float) -> bool:
-    """Whether numbers of a size are within float32's range, with room for what is made of them."""
+    """Whether a size is within float32's range, with a margin for what is made of such numbers."""
     return size == 0.0 or 1e-30 < size < 1e30
 
 
@@ -179,7 +179,7 @@ def _lost(kernel: Kernel, square: float, d: int) -> float:
 
 
 def _distance_errors(kernel: RBFKernel, d: int) -> tuple[float, float]:
-    """The same for a pair of points of squared norms ``s``, as ``a + b (s_i + s_j)``.
+    """A bound on the error for two points of squared norms ``s``, as ``a + b (s_i + s_j)``.
 
     The squares are off by ``gamma_d s`` and the scalar product by ``gamma_d (s_i + s_j) / 2``, the
     points were rounded, and three operations follow: ``(d + 8) u`` of ``2 gamma (s_i + s_j)``, with
@@ -189,7 +189,7 @@ def _distance_errors(kernel: RBFKernel, d: int) -> tuple[float, float]:
 
 
 def _coarse_distance_errors(kernel: RBFKernel, d: int) -> tuple[float, float]:
-    """The same in float32, from squares that were computed in float64 and rounded.
+    """The bound in float32, from squares that were computed in float64 and rounded.
 
     The points were rounded, ``2 u`` of the scalar product, which is off by ``gamma_d`` besides; and
     so were the squares and the factor.  With those of two additions that makes
@@ -202,7 +202,7 @@ def _coarse_distance_errors(kernel: RBFKernel, d: int) -> tuple[float, float]:
 
 
 def _value_error(kernel: Kernel, d: int, largest: float) -> float:
-    """The same for values that a kernel gives by itself."""
+    """A bound on the error of values that a kernel gives by itself."""
     if isinstance(kernel, RBFKernel):
         # From scalar products where that is good to 1e-13 for a few columns, else from differences.
         return (d + 12.0) / 8.0 * 1e-13 + (d + 48.0) * UNIT + _lost(kernel, 0.0, d)
@@ -425,7 +425,7 @@ def _source(
 
 
 class _Face(ABC):
-    """What an objective and a solver ask of a Gram matrix, whole or in part.
+    """A Gram matrix, whole or in part, as an objective and a solver use it.
 
     A point of the kernel's space is a combination ``w = sum_j c_j phi(x_j)`` of the data, and its
     coefficients stand for it: the product with the lifted data is that with the matrix, and the
@@ -491,7 +491,7 @@ class _Face(ABC):
         return self._last[2]
 
     def positions(self) -> np.ndarray:
-        """Where each row of the design is: the inverse of ``samples``, where all are there."""
+        """The positions of the design's rows: the inverse of ``samples``, where all are there."""
         out = np.empty(len(self.samples), dtype=np.intp)
         out[self.samples] = np.arange(len(self.samples))
         return out
@@ -549,7 +549,7 @@ class Gram(_Face):
     samples : ndarray of shape (n_samples,)
         The design's row at each position.
     computed : int
-        How many rows have been computed, those twice that did not fit the first time.
+        The number of rows that have been computed, counting twice those that did not fit at first.
     """
 
     def __init__(
@@ -598,7 +598,7 @@ class Gram(_Face):
 
     @property
     def n_slots(self) -> int:
-        """How many rows the cache has room for."""
+        """The number of rows that the cache can hold."""
         return len(self.cache)
 
     @property
@@ -618,7 +618,7 @@ class Gram(_Face):
 
     @property
     def relative_error(self) -> float:
-        """What the error of an entry of the cache is like, relative to the largest entry."""
+        """The typical error of an entry of the cache, relative to the largest entry."""
         return self._source.typical * (EPS if self.exact else EPS32)
 
     def to_float64(self) -> None:
@@ -858,7 +858,7 @@ class Gram(_Face):
         return SmallGram(self, self.block(index), self.diagonal[index])
 
     def cached_errors(self) -> tuple[float, float, np.ndarray]:
-        """What :meth:`entry_errors` says, of the rows of the cache and of coarse entries."""
+        """The bounds of :meth:`entry_errors`, for the rows of the cache and of coarse entries."""
         return self._source.errors() if self.exact else self._source.coarse_errors()
 
     @property
@@ -1114,7 +1114,8 @@ class AnchoredGram:
 def runs_of(index: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pieces of neighbouring columns: where each begins in the whole, and how long it is.
 
-    Of several parts, one after another in ``index``; also where the pieces of each begin.
+    The parts are one after another in ``index``; the second result is where the pieces of each
+    part begin.
     """
     breaks = np.diff(index) != 1
     breaks[starts[1:-1] - 1] = True
@@ -1128,7 +1129,7 @@ def runs_of(index: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 class _Shared:
-    """The data of :func:`share_gram`, and a matrix for each kernel that has been asked for."""
+    """The data of :func:`share_gram`, and a matrix for each kernel that has been requested."""
 
     def __init__(self, design: Design, cache_mb: float) -> None:
         self.design = design
@@ -1185,7 +1186,7 @@ def share_gram(X: Any, *, cache_mb: float = 1000.0) -> Iterator[None]:
     X : array-like or CSR matrix of shape (n_samples, n_features)
         All rows that the fits may see.
     cache_mb : float, default=1000
-        Megabytes for the first kernel's matrix.  A whole matrix takes ``4e-6 n_samples**2``; of a
+        Megabytes for the first kernel's matrix.  A whole matrix takes ``4e-6 n_samples**2``; for a
         larger one the rows in use are kept.
 
     Examples

@@ -92,10 +92,11 @@ def charges(
 ):  # fmt: skip
     """Compute for every part the sums that a charged bound consists of.
 
-    They are the size of the coefficients; by how much ``c . Kc`` can be off, itself, and the size
-    of its terms; the losses at the margins' least favourable ends (with multipliers of one sign a
-    loss never rises) and as they are; the conjugate, and the sizes of what it is computed from; a
-    bound of ``sum |c| |phi|``; the multipliers of either class; and those out of their range.
+    They are the size of the coefficients; a bound on the error of ``c . Kc``, its value, and the
+    size of its terms; the losses at the margins' least favourable ends (with multipliers of one
+    sign a loss never rises) and at the margins themselves; the conjugate, and the sizes of its
+    terms and of the multipliers; a bound of ``sum |c| |phi|``; the sums of the multipliers of
+    either class; and the number of those out of their range.
     An entry of the matrix can be off by ``entry + by_norm (norms_i + norms_j)``, and each term of a
     product by ``unit`` for every other.
     """

@@ -81,7 +81,7 @@ def quantile_below(values: np.ndarray, weights: np.ndarray, mass: float) -> floa
 
 
 def _filled(upper: np.ndarray, mass: float) -> np.ndarray:
-    """The first rows at their upper ends, as many as come to a mass."""
+    """The first rows at their upper ends, up to a total mass."""
     before = np.cumsum(upper) - upper
     out: np.ndarray = np.clip(mass - before, 0.0, upper)
     return out
@@ -92,7 +92,7 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
 
     Its objective is the dual of the textbook, and its lower bound the primal: the objective is
     then never negative.  A point is the coefficients :math:`c = \alpha y` and an intercept.  The
-    sums :math:`m_G` are those that the coefficients have, which are as near to what was asked for
+    sums :math:`m_G` are those that the coefficients have, which are as near to the required sums
     as float64 holds them; coefficients that miss the sums or the bounds by more than rounding are
     infinitely bad.  The dual has no intercept: one that is not the best for its coefficients adds
     what it costs in the primal.
@@ -110,13 +110,13 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
     Raises
     ------
     ValueError
-        Where ``nu`` asks for more than the rows of a class come to.
+        Where ``nu`` requires more than the rows of a class come to.
     """
 
     coupled = True
     loss: Any = None
     balances = True
-    # What it is called where the hulls meet.
+    # The status where the hulls meet.
     met = "no_margin"
 
     def __init__(self, gram: Any, y: np.ndarray, nu: float, **options: Any) -> None:
@@ -240,7 +240,7 @@ class KernelNuObjective(_InKernelSpace, LinearProblem):
         return Bound(primal, dual, max(primal - dual, 0.0), -c)
 
     def _cost(self, c: np.ndarray, product: Enclosure, level: float) -> float:
-        """What an intercept adds to the primal of the textbook, and rounding with it."""
+        """The cost that an intercept adds to the primal of the textbook, and rounding with it."""
         best = self._below(c, product, 0.0, 0.0, self.thresholds(product.middle))
         own = self._below(c, product, 0.0, 0.0, self.thresholds_at(product.middle, level))
         return max(best[0] - own[1], 0.0)
@@ -382,14 +382,14 @@ class KernelNuResidualObjective(KernelResidualObjective):
         return (gap / primal if primal > 0.0 else (0.0 if gap <= 0.0 else np.inf)), level
 
     def _proof(self, r: np.ndarray) -> tuple[np.ndarray, float]:
-        """A dual point, and by which share its sum of sizes is more than is allowed.
+        """A dual point, and the share by which its sum of sizes is more than is allowed.
 
         The objective with that much more of it is larger by no more than this share.
         """
         size = total_above(np.abs(r))
         if size > self.mass * (1.0 + _ROUNDED):
             r, size = r * (self.mass / size), self.mass
-        # What balancing it may add is far less than this.
+        # Balancing adds far less than this.
         return r, max(size / self.mass - 1.0, 0.0) + _SPARE
 
     def bound(

@@ -44,7 +44,7 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.objectives.residual import ResidualObjective
 
-# A column so many times as long as the median one drowns the others.
+# A column this many times as long as the median one drowns the others.
 _WIDE = 30.0
 # Coefficients that take in what rounding has left in their sum.
 _ROUNDS = 8
@@ -56,12 +56,12 @@ _CHARGED = 0.5
 
 @dataclass(frozen=True)
 class Tuning:
-    """What may be computed beside an approximation.
+    """The limit on what is computed beside an approximation.
 
     Parameters
     ----------
     affordable : float
-        Multiplications that a true bound may take: some seconds.
+        The most multiplications that a true bound may take: some seconds.
     """
 
     affordable: float = 2e11
@@ -71,7 +71,7 @@ tuned = Tuned(Tuning())
 
 
 def _defined(kernel: Kernel, relation: str = "=") -> str:
-    """What ``phi`` is in the formula of an objective."""
+    """The definition of ``phi`` for the formula of an objective."""
     return f", phi(x).phi(z) {relation} {kernel.formula}"
 
 
@@ -81,7 +81,7 @@ def _kernelised(formula: Formula, kernel: Kernel, relation: str = "=") -> Formul
 
 @dataclass(frozen=True)
 class KKTConditions:
-    r"""Where every sample lies, and how far complementary slackness is from holding.
+    r"""The side of the margin of every sample, and how far complementary slackness is violated.
 
     At the optimum a multiplier :math:`0 \le \alpha_i \le U_i` is zero for a sample beyond its
     margin (:math:`z_i > 1`), at its upper end for one within it (:math:`z_i < 1`), and anything
@@ -90,8 +90,8 @@ class KKTConditions:
     Attributes
     ----------
     margin : ndarray of shape (n_samples,)
-        ``z_i = y_i f(x_i)``; NaN for a row that takes no part.  Of rows outside the margin, of
-        thousands, it may have float32's digits.
+        ``z_i = y_i f(x_i)``; NaN for a row that takes no part.  With thousands of rows, it may have
+        only float32's digits for those outside the margin.
     multiplier : ndarray of shape (n_samples,)
         ``alpha_i``.
     upper : ndarray of shape (n_samples,)
@@ -101,7 +101,7 @@ class KKTConditions:
         surface, or ``"wrong"``, on the other side or on the surface; empty for a row that takes
         no part.
     violation : ndarray of shape (n_samples,)
-        By how much ``z_i`` is on the side of 1 where the multiplier says that it is not; 0 where
+        The distance of ``z_i`` from 1 where it is on a side that the multiplier excludes; 0 where
         the conditions hold, NaN for a row that takes no part.
     gap : ndarray of shape (n_samples,)
         The sample's share of the duality gap, ``U_i max(0, 1 - z_i) + alpha_i (z_i - 1)``; for the
@@ -122,7 +122,7 @@ class KKTConditions:
         return float(used.max(initial=0.0))
 
     def counts(self) -> dict[str, int]:
-        """How many samples are on each side."""
+        """The number of samples on each side."""
         return {name: int(np.sum(self.side == name)) for name in _SIDES}
 
     def __bool__(self) -> bool:
@@ -268,15 +268,15 @@ def box_of(y: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class QuadraticDual:
     r"""A dual as a quadratic problem: :math:`\min_c \tfrac12 c^\top K c + g^\top c` in a box.
 
-    The sum of all coefficients is zero, or those of the groups what they say.
+    The sum of all coefficients is zero, or the sums of the groups are the given ones.
 
     Attributes
     ----------
     matrix : Gram, PartialGram, SmallGram, DoubledGram or AnchoredGram
     low, high, linear : ndarray of shape (n_coefficients,)
-        The box, and :math:`g`.
+        The bounds of the box, and :math:`g`.
     groups : tuple of (ndarray of bool, float), optional
-        Which coefficients have which sum.
+        The groups of coefficients, each with its sum.
     start : ndarray of shape (n_coefficients,), optional
         A feasible point, where zero is none.
     """
@@ -299,7 +299,7 @@ class QuadraticDual:
         )
 
     def of_first(self, index: np.ndarray) -> int:
-        """How many of some coefficients are in the first group; all, where there is no other."""
+        """The number of given coefficients in the first group; all of them without groups."""
         if self.groups is None:
             return len(index)
         return int(np.count_nonzero(self.groups[0][0][index]))
@@ -330,12 +330,12 @@ class QuadraticDual:
 
 
 class _InKernelSpace:
-    """What the objectives share whose points are coefficients of the lifted data.
+    """The base of objectives whose points are coefficients of the lifted data.
 
     Attributes
     ----------
     matrix : Gram, PartialGram or SmallGram
-        Takes the place of the design.
+        The matrix, which takes the place of the design.
     predicting : ndarray of shape (n_features,) or None
         The weights of the columns that a machine with the linear kernel predicts by, where there
         are any besides its coefficients.
@@ -371,7 +371,7 @@ class _InKernelSpace:
         return out
 
     def from_internal(self, theta: np.ndarray) -> np.ndarray:
-        # What came in goes out as it was, to the last digit.
+        # A point that came in goes out as it was, to the last digit.
         if self._came is not None and np.array_equal(self._came[0], theta):
             return self._came[1]
         c = self.weights_of(theta)
@@ -398,7 +398,7 @@ class _InKernelSpace:
             if found is None:
                 return None
             product[at], rest[at], radius[at] = found
-        # What has no coefficient has no part in the square, however little is known of it.
+        # A row without a coefficient has no part in the square, however wide its bounds are.
         of_square = np.where(c != 0.0, product, 0.0)
         apart = np.where(c != 0.0, radius, 0.0)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -446,7 +446,7 @@ class _InKernelSpace:
         return points, Enclosure(w, off, off), scores
 
     def unknown(self, residual: np.ndarray | None) -> Bound:
-        """What there is to say where products are not to be had as closely as was asked."""
+        """The bound where products cannot be computed to the requested accuracy."""
         return Bound(np.inf, 0.0 if self.convex else -np.inf, np.inf, residual, charge=np.inf)
 
     def lengths_above(self, r: np.ndarray) -> float:
@@ -491,7 +491,7 @@ class _InKernelSpace:
         return out
 
     def support_counts(self, residual: np.ndarray | None) -> tuple[int, int]:
-        """How many multipliers are not zero, and how many of these are at their upper end."""
+        """The number of multipliers that are not zero, and of those at their upper end."""
         if residual is None:
             return 0, 0
         a = np.abs(residual)
@@ -561,7 +561,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         r = -c if residual is None else residual
         a, (low, high) = self.y * -r, self._ranges()
         inside = bool(np.all(a >= low) and np.all(a <= high))
-        # What rounding leaves of the balance is charged to the gap below.
+        # The rounding that is left of the balance is charged to the gap below.
         even = not self.balances or abs(r.sum()) <= 1e-12 * np.abs(r).sum()
         if not (inside and even):
             r = -self.y * np.clip(a, low, high)
@@ -578,7 +578,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         if self.balances:
             gap += abs(b * float(r.sum()))
         direct = 0.5 * inner(r, product) - self.conjugate_value(r)
-        # What the rounding of the entries may come to: their own errors, of random sign, and
+        # The allowance for the rounding of the entries: their own errors, of random sign, and
         # those of a point's norm, which all entries of its row share.
         scaled = np.sqrt(self.matrix.largest) * r  # first, for the squares alone may overflow
         size = inner(np.abs(r), np.abs(product)) + inner(scaled, scaled)
@@ -642,7 +642,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         return dual if self.balances else dual.without_sum()
 
     def _linear(self, points: Design) -> PointwiseObjective:
-        """The same on the points themselves, whose scalar products the kernel has."""
+        """The objective on the points themselves, whose scalar products the kernel has."""
         return MarginObjective(points, self.y, self.loss, fit_intercept=self.fit_intercept)
 
     def _charged_as_linear(
@@ -666,16 +666,16 @@ class KernelResidualObjective(KernelObjective, ResidualObjective):
 
     .. math:: P(c, b) = \tfrac12 c^\top K c + \sum_i U_i\, \ell(t_i - (Kc)_i - b)
 
-    Of the insensitive loss the dual is, with :math:`c = \alpha - \alpha^*`, a quadratic problem in
+    For the insensitive loss the dual is, with :math:`c = \alpha - \alpha^*`, a quadratic problem in
     twice as many multipliers, each of one sign (Vapnik, 1995; Smola and Schölkopf, 2004).
 
     Parameters
     ----------
     gram : Gram or PartialGram
-        Takes the place of the design.
+        The matrix, which takes the place of the design.
     targets : ndarray of shape (n_samples,)
     loss : Loss
-        One that is ``of_residual``.
+        A loss that is ``of_residual``.
     C, weights, fit_intercept
         See :class:`separatrix.objectives.base.Objective`.
     """
@@ -705,7 +705,7 @@ class LiftedObjective(MarginObjective):
     y, loss, C, weights, fit_intercept
         See :class:`separatrix.objectives.margin.MarginObjective`.
     kernel : Kernel
-        What the lift approximates.
+        The kernel that the lift approximates.
     samples : ndarray of shape (n_samples,)
         The rows of the data that these points are.
     """
@@ -723,7 +723,7 @@ class LiftedObjective(MarginObjective):
         return inner(self.weights_of(theta), self.weights_of(theta))
 
     def multipliers_of(self, theta: np.ndarray, residual: np.ndarray | None) -> np.ndarray:
-        """``alpha``: of a dual point, or where there is none the slopes of the loss."""
+        """``alpha`` of a dual point, or where there is none the slopes of the loss."""
         r = self.residual(self.linear(theta)) if residual is None else residual
         return np.abs(r)
 
@@ -742,7 +742,7 @@ class LiftedObjective(MarginObjective):
     def exact_bound(self, lift: Any, data: Design, residual: np.ndarray | None) -> float:
         """A lower bound of the true kernel's problem, from a dual point of the approximate one.
 
-        The multipliers are feasible for both.  Of many rows and multipliers the true
+        The multipliers are feasible for both.  With many rows and multipliers the true
         ``|sum_i c_i phi(x_i)|^2`` is not computed but bounded: what the landmarks leave unexplained
         of the points is orthogonal to what they explain, and as a combination no longer than the
         sum of its parts.
@@ -808,13 +808,13 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
         square = inner(-residual, self.matrix.dot(-residual))
         return alpha * (float(alpha.sum()) / square) if square > 0.0 else alpha
 
-    # What it is called where the classes meet.
+    # The status where the classes meet.
     met = "not_separable"
 
     def vanishes(self, c: np.ndarray, product: np.ndarray) -> bool:
         """Whether a convex combination of one class meets one of the other, to rounding.
 
-        ``product`` is ``K c``.  Such classes have no margin that float64 could tell from zero.
+        ``product`` is ``K c``.  Such classes have no margin that float64 distinguishes from zero.
         """
         size = float(np.abs(c).sum())
         if size == 0.0:

@@ -127,8 +127,8 @@ class _WorkingPoints(Points):
 class SparsePoints(Points):
     """Rows in CSR; only blocks of them are ever dense.
 
-    Of few features a block of columns is dense as well, and the product one of BLAS, which is many
-    times as fast as one that skips the zeros; of many features the zeros are skipped.
+    With few features a block of columns is dense as well, and the product one of BLAS, which is
+    many times as fast as one that skips the zeros; with many features the zeros are skipped.
     """
 
     def __init__(self, design: CSRDesign, kind: type = np.float64) -> None:
@@ -195,7 +195,7 @@ def fill_tile(
     Parameters
     ----------
     rows : ndarray or slice
-        Which of ``points``; with a step of one.
+        The rows of ``points``; a slice has a step of one.
     multiply : callable
     left, right : ndarray
         Squared norms of ``rows``, and of the other points.
@@ -232,7 +232,7 @@ def column_means(x: np.ndarray) -> np.ndarray:
 
 
 def values_of(kernel: Kernel, left: Any, right: Any) -> np.ndarray:
-    """What a kernel returns; what a user's function returns, checked."""
+    """The values of a kernel; those of a user's function are checked."""
     if not isinstance(kernel, CallableKernel):
         return kernel(left, right)
     values: Any = kernel.function(left, right)
@@ -258,7 +258,7 @@ def values_of(kernel: Kernel, left: Any, right: Any) -> np.ndarray:
 
 
 def growth_of(kernel: InnerProductKernel, square: float, n_features: int) -> float:
-    """How many units in the last place a value may be off, for squared norms up to a number.
+    """The units in the last place by which a value may be off, for squared norms up to a number.
 
     Sums of products have errors of random sign (Higham and Mary, 2019), hence the root.
     """

@@ -70,11 +70,11 @@ def gaussian(products: np.ndarray, left: np.ndarray, right: np.ndarray, gamma: f
     Parameters
     ----------
     products : ndarray of shape (n, m), float32 or float64
-        Of rows that are contiguous, in memory of whatever stride; others are left alone.
+        Scalar products, in contiguous rows at any stride; other arrays are left alone.
     left, right : ndarray of shape (n,) and (m,)
         Squared norms, of the same type.
     gamma : float
-        Such that ``gamma`` times a square does not overflow.
+        A value such that ``gamma`` times a square does not overflow.
     """
     n, width = products.shape
     item = products.itemsize

@@ -24,8 +24,8 @@ class RunningError:
 
     def reset(self) -> None:
         """Begin anew, at a product in float64."""
-        # What all entries share, what counts for every unit of a row's square, the sum of the
-        # sizes of what was added, and how many roundings there have been.
+        # The error that all entries share, the one for every unit of a row's square, the sum of
+        # the sizes of the added coefficients, and the number of roundings.
         self._shared = self._own = self._size = 0.0
         self._roundings = 4
 

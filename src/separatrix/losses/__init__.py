@@ -3,7 +3,7 @@ r"""Pointwise convex losses of a score and a target, one class a file.
 :data:`LOSSES` has those of the margin by the names that models and command line know them by, and
 beside them the loss that they stand in for, zero-one; :func:`table` puts side by side what sets
 them apart.
-What a loss has to say of itself is in :mod:`separatrix.losses.base`.
+The attributes and functions of a loss are in :mod:`separatrix.losses.base`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _KINDS: tuple[type[MarginLoss], ...] = (
     *(SquaredError, ModifiedHuber),
 )
 
-# Where a loss has parameters that no key says, it has none.
+# A loss with parameters that no key states has no key.
 LOSSES: dict[str, type[MarginLoss]] = {kind.key: kind for kind in _KINDS if kind.key}
 """The losses of the margin by name: zero-one, and those that take its place."""
 
@@ -140,7 +140,8 @@ def loss_of(name: str, *, convex: bool = True) -> MarginLoss:
     name : str
         A key of :data:`LOSSES`, or another name of that loss; see :func:`key_of`.
     convex : bool, default=True
-        Only losses that can be minimised; without, zero-one as well, to be evaluated.
+        Whether to take only losses that can be minimised; otherwise zero-one as well, to be
+        evaluated.
 
     Returns
     -------
@@ -199,7 +200,7 @@ class LossTable(list[dict[str, Any]]):
 
 
 def table(z: Any = (-1.0, 0.0, 0.5, 1.0, 2.0)) -> LossTable:
-    """All losses side by side: what they are, and what they come to at some margins.
+    """All losses side by side: their properties, and their values at some margins.
 
     Parameters
     ----------

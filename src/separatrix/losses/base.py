@@ -1,13 +1,13 @@
-r"""What a loss is.
+r"""The form of a loss, and the interface of its classes.
 
 A loss is a convex function :math:`\ell(s, t) \ge 0` of a score :math:`s = w\cdot x + b` and a
 target :math:`t`.  All of those here have the form
 
 .. math:: \ell(s, t) = \ell_t(z), \qquad z = \sigma_t\,(s - c_t), \quad \sigma_t = \pm 1,
 
-which says what a target does: it turns the score round (the sign :math:`\sigma_t`) and moves it
-(the centre :math:`c_t`).  Of a loss of the margin (:class:`MarginLoss`) the sign is the label,
-:math:`z = t\,s`; of one of the residual (:class:`ResidualLoss`) the centre is the number,
+which is the effect of a target: it turns the score round (the sign :math:`\sigma_t`) and moves it
+(the centre :math:`c_t`).  For a loss of the margin (:class:`MarginLoss`) the sign is the label,
+:math:`z = t\,s`; for one of the residual (:class:`ResidualLoss`) the centre is the number,
 :math:`z = t - s`.  In both, :math:`\ell_t` is the same function for all targets, so that compiled
 loops have scalars of :math:`z` alone.  Where it is not, :meth:`Loss.given` has the functions of the
 targets of some rows.  The conjugate in the score follows from that in :math:`z`,
@@ -56,7 +56,7 @@ and ``conjugate_at(a, U)`` is :math:`U\ell^*(-a/U)` for :math:`U > 0` and ``a`` 
 ``cost_at(z, parameter)`` is the loss and ``dual_cost_at(a, U, parameter)`` is
 :math:`U\ell^*(-a/U)`, likewise.
 ``terms_at(z, a, width, U, parameter)`` returns value, slope and curvature of :math:`U\,\ell` at
-``z``; of a loss with a kink those of its Moreau envelope
+``z``; for a loss with a kink it returns those of its Moreau envelope
 :math:`\max_t -tz - U\,\ell^*(-t/U) - \tfrac{width}2 (t - a)^2`.
 ``slack_at(a, z, U, parameter)`` is ``gap_at`` of such a loss.  All four take the loss's
 ``parameter``, the number that distinguishes losses of one class, so that one compiled kernel serves
@@ -101,7 +101,7 @@ class Loss(ABC):
     Attributes
     ----------
     key : str
-        What models, pictures, files and the command line know it by, in :data:`LOSSES`.
+        The name by which models, pictures, files and the command line know it, in :data:`LOSSES`.
     name : str
         Its name in the field.
     synonyms : tuple of str
@@ -114,7 +114,7 @@ class Loss(ABC):
     conjugate_formula : str
         Its conjugate in ``z`` as text.
     convex : bool
-        Whether it is; no method here minimises one that is not.
+        Whether it is convex; no method here minimises one that is not.
     smooth : bool
         Whether ``curvature`` describes the loss: its derivative is continuous.
     zero_one_factor : float
@@ -129,19 +129,19 @@ class Loss(ABC):
     by_target : bool
         Whether it is another function of ``z`` for every target, see :meth:`given`.
     centre_units : float
-        How many times :math:`2^{-53}` of its size a centre may be off.
+        The largest error of a centre, in multiples of :math:`2^{-53}` of its size.
     flat_from : float, optional
         The margin from which on a row costs nothing, where that is more than being right.
     units : float
-        How many times :math:`2^{-53}` of its size a value may be off, and the conjugate of its own
-        size and, where terms of it cancel, of its argument's together.
+        The largest error of a value, in multiples of :math:`2^{-53}` of its size; and that of the
+        conjugate, in such multiples of its own size, plus its argument's where terms of it cancel.
     cancels : bool
         Whether terms of the conjugate cancel.
     unattained : bool
         Whether the infimum of the loss is approached without being reached, so that separable
         data have no finite optimum unless there is a penalty.
     dual_lower, dual_upper : float
-        The range of a multiplier, divided by ``U``; of one by target an array.
+        The range of a multiplier, divided by ``U``; an array for a loss by target.
     smoothable : bool
         Whether ``nearest`` and ``bend`` describe its Moreau envelopes.
     edged : bool
@@ -149,10 +149,11 @@ class Loss(ABC):
     parameter : float
         The number that ``terms_at`` and ``slack_at`` take; 0 where the loss has none.
     pieces : tuple of (float, float)
-        Slopes and levels of the lines whose largest the loss is, by slope; of one that is no such
-        maximum none.
+        Slopes and levels of the lines whose maximum the loss is, by slope; empty for a loss that is
+        no such maximum.
     shift_limit : float
-        By less than so many shifts a multiplier stays in its range; infinite where it has none.
+        The multiple of :meth:`shift` below which a moved multiplier stays in its range; infinite
+        where it has none.
     """
 
     key: str = ""
@@ -223,7 +224,10 @@ class Loss(ABC):
         return score
 
     def progress(self, move: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """How far moves of scores go to where the loss only falls, and less than zero elsewhere."""
+        """The sizes of moves of scores, negative except for moves to where the loss only falls.
+
+        By default the loss falls for ever to neither side.
+        """
         return -np.abs(move)
 
     @property
@@ -278,7 +282,7 @@ class Loss(ABC):
 
     @property
     def kinks(self) -> np.ndarray:
-        """Where the :attr:`pieces` meet."""
+        """The points at which the :attr:`pieces` meet."""
         slopes, levels = self.lines
         return -np.diff(levels) / np.diff(slopes)
 
@@ -312,7 +316,7 @@ class Loss(ABC):
         raise NotImplementedError(f"{self.name} has no curvature in the dual")
 
     def shift(self, z: np.ndarray) -> np.ndarray:
-        r"""How far the multiplier at ``z`` may be moved, divided by ``U``; smooth losses only.
+        r"""The largest move of the multiplier at ``z``, divided by ``U``; smooth losses only.
 
         A multiplier :math:`a = -U\,\ell'(z)` is moved to :math:`a \pm \varepsilon U k` with a
         number :math:`k \ge 0` that is at most this, and at most what the range leaves.  It is then
@@ -358,7 +362,7 @@ class ResidualLoss(Loss):
 
 
 class HalfSquare(Loss):
-    """What half a square has in common, whatever it is the square of."""
+    """The common part of losses that are half a square, whatever it is the square of."""
 
     smooth = True
     dual_lower, dual_upper = -np.inf, np.inf

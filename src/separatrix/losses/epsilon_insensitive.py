@@ -85,7 +85,7 @@ class EpsilonInsensitive(ResidualLoss):
     Parameters
     ----------
     epsilon : float, default=0.1
-        At least 0; with 0 it is the absolute error.
+        The width, at least 0; with 0 the loss is the absolute error.
 
     Examples
     --------
@@ -143,7 +143,7 @@ class EpsilonInsensitive(ResidualLoss):
         return np.sign(z) * np.where(size <= self.epsilon, size, moved)
 
     def bend(self, z: np.ndarray, width: float) -> np.ndarray:
-        """The curvature of what is minimal there."""
+        """The curvature of that minimum."""
         size = np.abs(z)
         near = (size > self.epsilon) & (size <= self.epsilon + width)
         return np.where(near, 1.0 / width, 0.0)

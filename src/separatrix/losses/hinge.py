@@ -112,5 +112,5 @@ class Hinge(Hinged, MarginLoss):
         return np.maximum(z, np.minimum(z + width, 1.0))
 
     def bend(self, z: np.ndarray, width: float) -> np.ndarray:
-        """The curvature of what is minimal there."""
+        """The curvature of that minimum."""
         return np.where((z < 1.0) & (z >= 1.0 - width), 1.0 / width, 0.0)

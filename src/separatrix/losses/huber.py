@@ -92,6 +92,6 @@ class Huber(ResidualLoss):
         return np.where(np.abs(z) <= self.threshold * wide, z * (self.scale / wide), beyond)
 
     def bend(self, z: np.ndarray, width: float) -> np.ndarray:
-        """The curvature of what is minimal there."""
+        """The curvature of that minimum."""
         wide = self.scale + width
         return np.where(np.abs(z) <= self.threshold * wide, 1.0 / wide, 0.0)

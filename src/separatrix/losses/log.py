@@ -29,7 +29,7 @@ def _log_step(a, z, q, upper):
     target = q * a - z
     low = target - q * upper
     high = target
-    # Either start is the answer near the optimum; what the margin alone says is the cheaper one.
+    # Either start is the answer near the optimum; the one by the margin alone is cheaper.
     settled = q * upper > 1.0 and a > 0.0 and a < upper
     v = np.log(a / (upper - a)) if settled else -z
     v = min(max(v, low), high)
@@ -69,7 +69,7 @@ def _log_derivative(z):
 
 @scalar
 def _log_shift(z):
-    # p (1 - p): a share p of U moves by at most a multiple of what it is away from 0 and 1.
+    # p (1 - p): a share p of U moves by at most a multiple of its distance from 0 and 1.
     e = exp_negative(-abs(z))
     share = 1.0 / (1.0 + e)
     return e * share * share
@@ -95,7 +95,7 @@ def _log_gap(a, z, upper):
 @inlined
 def _log_conjugate(a, upper):
     # With the odds q of the rarer outcome, m log q - U log(1 + q): both terms have one sign, and
-    # the sum is stationary at the true odds, so that the rounding of q does not tell.
+    # the sum is stationary at the true odds, so that the rounding of q does not matter.
     rest = upper - a
     m = min(a, rest)
     q = m / max(a, rest)

@@ -47,7 +47,7 @@ def _modified_huber_terms(z, centre, width, upper, parameter):
 class ModifiedHuber(MarginLoss):
     r"""The squared hinge :math:`\max(0, 1 - z)^2` down to :math:`z = -1`, and :math:`-4z` beyond.
 
-    It bears outliers as the hinge does, and tells probabilities as the squared hinge does.
+    It tolerates outliers as the hinge does, and determines probabilities as the squared hinge does.
     Conjugate: :math:`u + u^2/4` on :math:`[-4, 0]`.  Zhang (2004), Solving large scale linear
     prediction problems using stochastic gradient descent algorithms.
 

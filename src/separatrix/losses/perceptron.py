@@ -122,7 +122,7 @@ class MarginPerceptronLoss(PerceptronLoss):
     Parameters
     ----------
     margin : float, default=1.0
-        Greater than 0.
+        The margin, greater than 0.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class MarginPerceptronLoss(PerceptronLoss):
     [1.5, 0.5, 0.0]
     """
 
-    # It has a parameter, which no key says.
+    # It has a parameter, which no key states.
     key = ""
     name = "margin perceptron"
 

@@ -17,7 +17,7 @@ class PoissonDeviance(Loss):
 
     .. math:: \ell(s, y) = e^s - y s + y\log y - y
 
-    That is the negative logarithm of the probability, less what it is where :math:`e^s = y`, so
+    That is the negative logarithm of the probability, less its value where :math:`e^s = y`, so
     that it is nowhere negative.  With the centre :math:`\log y` it is
     :math:`y\,(e^z - 1 - z)` of :math:`z = s - \log y`, and :math:`e^z` of :math:`z = s` for
     :math:`y = 0`.  Conjugate: :math:`(u + y)\log\frac{u + y}y - u` for :math:`u \ge -y`, and
@@ -26,7 +26,7 @@ class PoissonDeviance(Loss):
     Parameters
     ----------
     target : float or ndarray, default=1.0
-        What :meth:`given` sets: the counts of the rows whose ``z`` the functions take.
+        The counts of the rows whose ``z`` the functions take, which :meth:`given` sets.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class PoissonDeviance(Loss):
     smooth = True
     domain = (0.0, np.inf)
     by_target = True
-    # Those of a logarithm.
+    # The units of a logarithm.
     centre_units = 8.0
     edged = False
     dual_lower = -np.inf
@@ -73,7 +73,7 @@ class PoissonDeviance(Loss):
             return np.exp(score)
 
     def level(self, score: np.ndarray, target: np.ndarray, upper: np.ndarray) -> float | None:
-        # The means add up to what the counts do: of the log link the only condition.
+        # The means add up to the sum of the counts, which is all that the log link requires.
         used = upper > 0.0
         counts = float(upper @ target)
         if not (0.0 < counts < np.inf):

@@ -20,7 +20,7 @@ class Smoothed(Loss):
     Parameters
     ----------
     loss : Loss
-        With ``nearest``, the minimising :math:`x`, and ``bend``, the curvature.
+        A loss with ``nearest``, the minimising :math:`x`, and ``bend``, the curvature.
     width : float
         The width :math:`\delta > 0` of the parabola at a kink of slopes that differ by one.
 

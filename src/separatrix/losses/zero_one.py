@@ -10,7 +10,7 @@ from separatrix.losses.base import MarginLoss
 class ZeroOneLoss(MarginLoss):
     r"""The zero-one loss: 1 for a mistake, :math:`z \le 0`, else 0.
 
-    What a classifier is judged by, and what no method minimises: it is not convex, and flat
+    Classifiers are judged by it, and no method minimises it: it is not convex, and flat
     wherever it has a derivative.  A point on the plane counts as a mistake.  Its conjugate is
     that of the constant 0, its convex envelope: 0 at :math:`u = 0`, else infinite.
 

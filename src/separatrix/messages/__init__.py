@@ -1,4 +1,4 @@
-"""What the library says, as data: a code and values, which every medium puts into words.
+"""The messages of the library, as data: a code and values, which every medium puts into words.
 
 A warning, finding, remedy or refusal that the command line words differently from Python is a
 :class:`Message`. It is a string with Python's words, and keeps what they were made of, so that no
@@ -46,7 +46,7 @@ __all__ = [
 #: phrases of the medium; ``{tol=:g}`` is a parameter with its value, ``{penalty='l2'}`` one with
 #: this value and ``{name:C}`` the name of one, all as the medium writes them.
 TEMPLATES: dict[str, str] = {
-    # What each way of stopping means, and what to do about it: ``certificate.REMEDIES``.
+    # The meaning of each way of stopping, and what to do about it: ``certificate.REMEDIES``.
     "cause.max_iter": "the iteration limit came before {tol=:g}",
     "advice.max_iter": "raise max_iter, or standardise the features",
     "cause.time_limit": "the time limit came before {tol=:g}",
@@ -393,7 +393,7 @@ TEMPLATES: dict[str, str] = {
     "rows of which {share} are of it",
     "without_weights": "fit without class_weight where probabilities must be frequencies, and "
     "choose a threshold instead; of a model without probabilities calibrate makes them then",
-    # What a fit measures beside its random split.
+    # The scores of a fit beside its random split.
     "score_group": "{scores}   ({columns} repeats: its rows on one side; {options})",
     "score_time": "{scores}   (the latest rows by {columns}; {options})",
     "score_without": "{scores}   (without {columns}; {options})",
@@ -510,9 +510,9 @@ class Setting(Record):
     ----------
     parameter : str
     value : object
-        Of ``kinds`` the pair of a column and its kind, of ``missing`` what stands for it.
+        The value: for ``kinds`` the pair of a column and its kind, for ``missing`` the mark.
     spec : str
-        How to format the value; empty for its ``repr``.
+        The format specification of the value; empty for its ``repr``.
     """
 
     parameter: str
@@ -578,7 +578,7 @@ class Message(str):
     code : str
         A key of ``TEMPLATES``.
     **values : object
-        What the template asks for: plain values, or records of this module.
+        The values that the template names: plain ones, or records of this module.
 
     Examples
     --------
@@ -655,14 +655,14 @@ def message_of(error: BaseException | str) -> str:
 
 
 class Wording:
-    """How a medium words records; this one is Python's, and others derive from it.
+    """The wording of records by a medium; this one is Python's, and others derive from it.
 
     Attributes
     ----------
     templates : mapping of str to str
-        By code, where the medium has a sentence of its own.
+        The sentences by code, where the medium has its own.
     phrases : mapping of str to str
-        What templates name and messages have no value of.
+        The phrases that templates name and messages have no value for.
     """
 
     templates: ClassVar[Mapping[str, str]] = {}
@@ -803,7 +803,7 @@ def quoted(value: Any, limit: int = 60) -> str:
 
 
 def percent(share: float) -> str:
-    """A percentage with as many decimals as tell it from 0 and from 100."""
+    """A percentage with enough decimals to distinguish it from 0 and from 100."""
     value = 100.0 * share
     gap = min(value, 100.0 - value)
     if gap <= 0.0:
@@ -813,5 +813,5 @@ def percent(share: float) -> str:
 
 
 def shortened(words: Sequence[Any], most: int) -> Joined:
-    """The first of many things, and how many more there are."""
+    """The first of many things, and the number of further ones."""
     return Joined(tuple(words[:most]), len(words) - most)

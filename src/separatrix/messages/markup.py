@@ -1,7 +1,7 @@
 """Tables of words: in columns of text, and in HTML for notebooks.
 
-In HTML every text is escaped, and of style only alignment is its own, and the room around a cell,
-without which some notebooks set one figure against the next.
+In HTML every text is escaped; the only styles are alignment and the padding of cells, without which
+some notebooks set one figure against the next.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def table_html(rows: Sequence[Sequence[str]], *, left: int = 1, strong: int | No
     ----------
     rows : sequence of sequence of str
     left : int
-        How many columns stand to the left; the others are numbers.
+        The number of columns that are aligned to the left; the others are numbers.
     strong : int, optional
         The row, from 0 without the head, that stands out.
 
@@ -63,7 +63,7 @@ def table_html(rows: Sequence[Sequence[str]], *, left: int = 1, strong: int | No
 
 
 def facts_html(facts: Iterable[tuple[str, str]]) -> str:
-    """A table of names and what they are."""
+    """A table of names and their values."""
     lines = (
         f"<tr><th{_LEFT}>{escape(name)}</th><td{_LEFT}>{escape(text)}</td></tr>"
         for name, text in facts

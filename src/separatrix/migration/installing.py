@@ -25,8 +25,8 @@ def install() -> None:
 
     After the call ``from sklearn.linear_model import LogisticRegression`` gives this library's
     class, and so do the others that both have.  Scikit-learn's own modules use them as well:
-    as the default of a search or an ensemble, and where they ask what an estimator is an instance
-    of.  Names that other modules imported before the call stay what they were.
+    as the default of a search or an ensemble, and where they check what an estimator is an
+    instance of.  Names that other modules imported before the call stay what they were.
     ``python -m separatrix script.py`` does this for a script that is left as it is.
 
     See Also

@@ -1,4 +1,4 @@
-"""What becomes of every parameter of scikit-learn's classes, as a table."""
+"""The effect of every parameter of scikit-learn's classes, as a table."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from separatrix.migration.installing import originals
 
 
 def parameter_table() -> str:
-    """Markdown, by the signatures of scikit-learn's classes as installed.
+    """A table in Markdown, by the signatures of scikit-learn's classes as installed.
 
     Returns
     -------
     str
-        A table for each class: the parameter, its default in scikit-learn, and what it does here.
+        A table for each class: the parameter, its default in scikit-learn, and its effect here.
 
     Examples
     --------

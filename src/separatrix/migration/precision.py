@@ -1,4 +1,4 @@
-"""Where models fitted to float32 rows differ in precision from scikit-learn's, as a table."""
+"""Differences in precision from scikit-learn's models fitted to float32 rows, as a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def precision_table() -> str:
-    """Markdown, from fits of both classes of each name to a few rows of float32.
+    """A table in Markdown, from fits of both classes of each name to a few rows of float32.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def _rows(numbers: bool) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def _precision(model: Any, result: str, X: np.ndarray) -> str:
-    """The type of an attribute, or of what a method returns; empty where there is none."""
+    """The type of an attribute, or of the result of a method; empty where there is none."""
     found = getattr(model, result, None)
     if callable(found):
         found = found(X)

@@ -1,7 +1,8 @@
 """``python -m separatrix script.py``: a script for scikit-learn, run with certified fits.
 
-The script is left as it is. At its end, on stderr: how many fits there were, and how good each is
-proved to be; with ``--compare`` also where scikit-learn would have stopped on the same rows.
+The script is left as it is. At its end a summary on stderr states how many fits there were, and how
+good each is proved to be; with ``--compare`` also where scikit-learn would have stopped on the same
+rows.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _MOST_PLACES = 10
 
 
 class _Depth(threading.local):
-    """How many fits a thread is inside of: those within a fit are a part of it."""
+    """The number of fits that a thread is inside of: those within a fit are a part of it."""
 
     value = 0
 
@@ -52,7 +53,7 @@ class Uncertified:
     ----------
     count : int
     worst : Certificate or ResidualCertificate
-        That of the fit that is furthest from its optimum.
+        The certificate of the fit that is furthest from its optimum.
     """
 
     count: int
@@ -68,14 +69,14 @@ class Fits:
     compare : bool
         Whether scikit-learn's class of the same name is fitted as well.
     ours : dict of str to list of (float, bool, float)
-        By class: relative gap, or what is left of the equations; whether that is within the
-        tolerance; and seconds.
+        The fits by class: relative gap, or relative residual of the equations; whether that is
+        within the tolerance; and seconds.
     theirs : dict of str to list of (float, float)
-        The same of scikit-learn: gap, NaN where there is none, and seconds.
+        The same for scikit-learn: gap, NaN where there is none, and seconds.
     partial : Counter
         Calls of ``partial_fit`` by class, whose certificates are of the rows of one call.
     uncertified : dict of (str, int, str) to Uncertified
-        By file, line and class: what is not certified to its tolerance.
+        The fits that are not certified to their tolerance, by file, line and class.
     """
 
     compare: bool = False
@@ -150,7 +151,7 @@ class Fits:
         known = inspect.signature(kind).parameters
         given = {key: value for key, value in model.get_params(deep=False).items() if key in known}
         own = type(model)().get_params(deep=False)
-        # What was left at this library's default is left at theirs.
+        # Parameters that were left at this library's default are left at theirs.
         options = {key: value for key, value in given.items() if value is not own.get(key)}
         # Scikit-learn's classes use one another.
         uninstall()
@@ -162,7 +163,7 @@ class Fits:
                 seconds = time.perf_counter() - began
                 gap = _left(separatrix.verify(other, *args, **kwargs))
             except Exception:
-                # What it refuses, or what there is no judgement of.
+                # Scikit-learn refuses it, or there is no judgement of the result.
                 return
             finally:
                 install()
@@ -197,7 +198,7 @@ class Fits:
         return "\n".join([*lines, *filter(None, [passes]), *self._places()])
 
     def _places(self) -> list[str]:
-        """Where the fits that are not certified were called, and what to do about each."""
+        """The calls of the fits that are not certified, and the advice on each."""
         if not self.uncertified:
             return []
         lines = ["not certified to their tolerance:"]
@@ -212,27 +213,27 @@ class Fits:
 
 
 def _left(certificate: Any) -> float:
-    """The relative gap, or what is left of equations."""
+    """The relative gap, or the relative residual of equations."""
     if isinstance(certificate, separatrix.ResidualCertificate):
         return float(certificate.relative_residual)
     return float(certificate.relative_gap)
 
 
 def run(arguments: list[str], err: TextIO | None = None) -> int:
-    """Run a script, and say at its end what was certified.
+    """Run a script, and report at its end what was certified.
 
     Parameters
     ----------
     arguments : list of str
         ``--compare`` or not, the script, and its own arguments.
     err : file, optional
-        Where the summary is printed; stderr by default.
+        The file to which the summary is printed; stderr by default.
 
     Returns
     -------
     int
-        The exit status: 2 without a script.  What the script raises is raised, with a note that
-        the classes were exchanged.
+        The exit status: 2 without a script.  An exception of the script is raised, with a note
+        that the classes were exchanged.
     """
     err = sys.stderr if err is None else err
     compare = arguments[:1] == ["--compare"]
@@ -249,7 +250,7 @@ def run(arguments: list[str], err: TextIO | None = None) -> int:
     fits = Fits(compare)
     argv, path = sys.argv, sys.path[0]
     install()
-    # Said by the summary, for all of them.
+    # The summary reports them all.
     warnings.simplefilter("ignore", ConventionWarning)
     try:
         sys.argv, sys.path[0] = rest, str(Path(rest[0]).resolve().parent)

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from separatrix.scale.folds import Fold
     from separatrix.scale.passes import Passes
 
-# Of the memory of the data, what fits that share passes may hold; and parameters of which a Hessian
-# is formed.
+# The share of the data's memory that fits may hold where they share passes, and the most parameters
+# of which a Hessian is formed.
 _SHARE, _FORMED = 0.25, 2500
 
 
@@ -52,16 +52,16 @@ class InPasses:
     factors : ndarray of shape (K,)
         Weights of the classes.
     fold : Fold or None
-        Rows that are left out.
+        The rows that are left out.
     totals : ndarray of shape (K,) or None
         The sums of the weights of the others, by class.
     held : float
         The sum of the weights of those that are left out.
     facts : TargetFacts or None
-        Of numbers to be fitted.
+        The facts about numbers to be fitted.
     """
 
-    # What objectives over blocks take from the rows themselves.
+    # The values that objectives over blocks take from the rows themselves.
     weights: ClassVar[None] = None
     sample_weight: ClassVar[None] = None
     # Whether there was one target, in one dimension.
@@ -98,7 +98,7 @@ class InPasses:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What every objective over the blocks takes."""
+        """The options of every objective over the blocks."""
         out: dict[str, Any] = {"factors": self.factors, "passes": self.passes}
         if self.facts is not None:
             out["totals"] = np.array([self.total])
@@ -175,7 +175,7 @@ def in_blocks(
 
 
 def no_splitter(cv: Any) -> str | None:
-    """Why folds cannot be made of row blocks; None where ``cv`` is their number, or None."""
+    """The reason why ``cv`` makes no folds of row blocks; None if it is their number, or None."""
     if cv is None or (isinstance(cv, Integral) and int(cv) >= 2):
         return None
     return "no splitter sees all of its rows: give the number of folds, at least two, as cv"
@@ -441,16 +441,16 @@ def together(
 ) -> list[Any]:
     """The results of several fits that share their passes; Ctrl-C ends them like this thread's.
 
-    As many at a time as there is memory for what they hold.
+    As many run at a time as memory has room for.
 
     Parameters
     ----------
     fit : InPasses
     jobs : sequence of callables
     size : int
-        Parameters of each.
+        The number of parameters of each.
     names : sequence of str, optional
-        Of the parts that they are, for a checkpoint.
+        The names of their parts, for a checkpoint.
     """
     from separatrix.scale.shared_passes import in_rounds
 
@@ -467,7 +467,7 @@ def together(
 
 
 def starts(fit: InPasses, problems: list[tuple[str, Any]]) -> list[np.ndarray] | None:
-    """Where to begin: at what a checkpoint has, and at zero otherwise."""
+    """The points to start from: a checkpoint's, or zero where it lacks one; None without it."""
     found = None if fit.passes.checkpoint is None else fit.passes.checkpoint.load()
     if found is None:
         return None

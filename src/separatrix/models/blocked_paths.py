@@ -26,14 +26,14 @@ class BlockSearch(Search):
     """A search over row blocks; see :meth:`separatrix.LogisticRegression.path`.
 
     Every value and fold is a fit of its own, which starts from the sample's optimum; all that are
-    under way share each pass, and there are as many of these as memory has room for.  The folds
+    under way share each pass, and there are as many of these as memory can hold.  The folds
     are those of the same rows in memory (:mod:`separatrix.scale.folds`).
 
     Parameters
     ----------
     data : BlockedData
     cv : int, optional
-        How many folds.
+        The number of folds.
     scoring : "accuracy", optional
     engine : Engine, optional
     """
@@ -135,7 +135,7 @@ def _folds(model: Any, whole: blocked.InPasses, count: int) -> list[blocked.InPa
         found = whole.passes.sums(fold_totals, found.shape)["totals"]
     out = []
     for k, held in enumerate(found):
-        # What is left is added up anew: a difference could leave rounding for nothing.
+        # The other parts are added up anew: a difference could leave rounding for nothing.
         totals = np.delete(found, k, axis=0).sum(axis=0)
         if not np.all(totals > 0.0):
             label = plain_label(whole.classes[int(np.argmin(totals > 0.0))])

@@ -56,18 +56,18 @@ def check_calibration(name: str, value: Any, sizes: rules.Sizes) -> None:
 
 @dataclass(frozen=True)
 class Folds:
-    """Which rows are left out of which fit; iterates over pairs ``(train, test)``.
+    """The rows that are left out of each fit; iterates over pairs ``(train, test)``.
 
     Attributes
     ----------
     pairs : tuple of (ndarray, ndarray)
         Row numbers, ascending; rows of weight zero are in none.
     seed : int
-        For the fits.
+        The seed of the fits.
     deadline : float
-        In seconds of ``time.perf_counter``; infinite without a time limit.
+        The end of the fits, in seconds of ``time.perf_counter``; infinite without a time limit.
     shared : object
-        What the fit to all rows has in common with those of the folds, as the matrix of a kernel.
+        The data that the fit to all rows shares with those of the folds, as the matrix of a kernel.
     """
 
     pairs: tuple[tuple[np.ndarray, np.ndarray], ...]
@@ -192,7 +192,7 @@ def _fold_model(model: Any, folds: Folds, done: int) -> Any:
         "time_limit": folds.seconds(done),
     }
     if getattr(member, "probability", None) is True:
-        # Another name of what calibrate asks for.
+        # Another name of what ``calibrate`` requests.
         options["probability"] = "deprecated"
     if isinstance(member.class_weight, dict):
         # Classes without a row of positive weight are in no fold.
@@ -219,7 +219,7 @@ def require_rows_for_folds(model: Any, y: Any, sample_weight: Any = None) -> Non
         sample_weight = sample_weight_of(sample_weight, y)
         labels = encode(y, sample_weight, model.class_weight)
     except (TypeError, ValueError):
-        # What else is wrong is for the fit to say.
+        # Other errors are reported by the fit.
         return
     _require_two_rows(labels, sample_weight, model.calibrate)
 

@@ -57,7 +57,7 @@ class _Steps:
         self.part: Any = None
         self.step: Any = None
         self.seen = ("", -1)
-        # What the model would be at the point before the step that is open.
+        # The model as it would be at the point before the step that is open.
         self.latest: dict[str, Any] | None = None
         # Whether a step has been made.
         self.moved = False

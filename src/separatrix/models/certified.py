@@ -44,7 +44,7 @@ from separatrix.solvers.warm_starts import ROUNDING_SHARE, Continuation
 #: The parameters of iterative methods, without which equations are solved.
 NOT_ITERATED = ("max_iter", "tol", "time_limit", "verbose", "record")
 
-#: What a fit is to: labels or numbers, with the weights of the rows.
+#: The target of a fit: labels or numbers, with the weights of the rows.
 Target = Labels | TrainingRows
 
 Problems = Sequence[tuple[str, Any]]
@@ -55,7 +55,7 @@ Claimed = tuple[str, LinearProblem, np.ndarray, np.ndarray | None]
 
 @dataclass(eq=False)
 class FitContext:
-    """A fit under way: what it is to, and how it goes.
+    """A fit under way: its data, and how it goes.
 
     It is passed along, so that an estimator holds its parameters and what was found, and nothing
     else.
@@ -65,25 +65,25 @@ class FitContext:
     design : Design or None
         The rows in memory.
     target : Labels or TrainingRows or None
-        What the rows in memory are fitted to.
+        The target of the rows in memory.
     blocks : InPasses or None
         The rows in blocks, which then stand for the design and the target as well.
     shared : object
-        What fits to the same rows have in common, as the matrix of a kernel; None before the first.
+        Data that fits to the same rows share, as the matrix of a kernel; None before the first fit.
     begin : tuple
         The weights and the intercept to start from, as the caller gave them.
     chain : Continuation or None
         The fits before this one, along a path.
     starts : sequence of dict or None
-        Where each problem starts: options of :func:`~separatrix.solvers.driver.minimise`.
+        The start of each problem: options of :func:`~separatrix.solvers.driver.minimise`.
     record : bool or None
         Whether to keep a trace; None is as the estimator says.
     seed : int
         The seed of the first problem; the others have those after it.
     deadline : float
-        When the time limit ends, on the clock of :func:`time.perf_counter`.
+        The end of the time limit, on the clock of :func:`time.perf_counter`.
     begun : float
-        When the fit began, on the same clock.
+        The start of the fit, on the same clock.
     """
 
     design: Any = None
@@ -127,7 +127,7 @@ class Certified(Parameters, metaclass=ABCMeta):
     _counts_each = False
     # Whether weights are float32 where the data are, as scikit-learn's are.
     _follows_dtype = False
-    # What the formula says where there is more than one problem.
+    # The text of the formula where there is more than one problem.
     _each = ""
     # Whether its problems are equations, which a few passes over the rows solve: these find all
     # facts about the targets, leave no checkpoint, and there is nothing to keep before their end.
@@ -164,7 +164,7 @@ class Certified(Parameters, metaclass=ABCMeta):
 
     @property
     def _factor(self) -> float | None:
-        """What the solved objective is multiplied by where it is printed.
+        """The factor of the solved objective where it is printed.
 
         It is the strength of the penalty where that is given as ``lam`` or ``alpha``.
         """
@@ -240,12 +240,12 @@ class Certified(Parameters, metaclass=ABCMeta):
             self.n_passes_ = fit.blocks.passes.count
 
     def _starts(self, problems: Problems, fit: FitContext) -> Sequence[dict[str, Any]] | None:
-        """Where each problem starts, as options of ``minimise``; None is zero."""
+        """The starts of the problems, as options of ``minimise``; None is zero."""
         if fit.blocks is not None:
             points = blocked.starts(fit.blocks, list(problems))
         elif getattr(self, "warm_start", False) and "coef_" in vars(self):
             outputs = sum(p.output_shape[0] if p.output_shape else 1 for _, p in problems)
-            # Of other columns or targets there is nothing to start from.
+            # With other columns or targets there is nothing to start from.
             shape = np.atleast_2d(dense(self.coef_)).shape
             same = shape == (outputs, problems[0][1].design.n_features)
             points = self._points(problems) if same else None
@@ -256,8 +256,8 @@ class Certified(Parameters, metaclass=ABCMeta):
     def _solve(self, problems: Problems, fit: FitContext) -> list[Solution]:
         """Solve the problems one after another, within a time limit for all of them.
 
-        Along a path they start from where the fits before point to.  Those whose passes can be
-        common are solved at once, and large ones side by side.
+        Along a path they start from the points that the fits before suggest.  Those whose passes
+        can be common are solved at once, and large ones side by side.
         """
         limits, starts = self._limits(), fit.starts
         if starts is None and fit.chain is None:
@@ -326,7 +326,7 @@ class Certified(Parameters, metaclass=ABCMeta):
         return [s for s in solutions if s is not None]
 
     def _threads_for(self, problems: Problems, fit: FitContext) -> int:
-        """How many problems are solved side by side; one has all threads for its parts.
+        """The number of problems that are solved side by side; one has all threads for its parts.
 
         Work is split into the same parts either way, so no bit depends on it.
         """
@@ -410,9 +410,9 @@ class Certified(Parameters, metaclass=ABCMeta):
     # --- in passes --------------------------------------------------------------------------
 
     def _needs_all_rows(self, n_classes: int | None = None) -> str | None:
-        """Why the model, or its parameters, cannot be fitted in passes; None where it can.
+        """The reason why the model or its parameters forbid a fit in passes; None if they allow it.
 
-        ``n_classes``: how many classes the target has, as far as that is known.
+        ``n_classes``: the number of classes of the target, as far as it is known.
         """
         return None
 
@@ -434,7 +434,7 @@ class Certified(Parameters, metaclass=ABCMeta):
     # --- what the fit claims ----------------------------------------------------------------
 
     def _claims(self, design: Design, target: Any) -> list[Claimed]:
-        """What the fitted model claims to solve, set up from the training data for `verify`."""
+        """The problems that the fitted model claims to solve, from the training data."""
         problems = self._problems(design, target)
         return [
             (part, problem, point, target.weights)
@@ -503,7 +503,7 @@ def fit(
     sample_weight : array-like of shape (n_samples,), optional
         Weights >= 0; a weight of k is the same as k copies of the row.
     engine : separatrix.scale.Engine, optional
-        What computes the passes over row blocks; by default the threads of this process.
+        The engine of the passes over row blocks; by default the threads of this process.
     checkpoint : path, optional
         For row blocks: a file in which every pass saves its state. A fit that finds its own
         file continues from it, and removes it at the end. Where equations are solved it is
@@ -527,7 +527,7 @@ def fit(
         If the certificate is above its tolerance; the text is the certificate.
     LinAlgWarning
         Where equations are solved, if columns depend on one another and no penalty decides; the
-        text says which. Of Gaussian classes also if a covariance is singular, named by column
+        text says which. For Gaussian classes also if a covariance is singular, named by column
         and class with the remedy; it is then given a floor, see ``floored_``.
     """
     self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
@@ -594,6 +594,6 @@ def conclude(model: Any, interrupted: bool) -> None:
     certificate = model.certificate_
     if certificate.status == "interrupted" or interrupted:
         raise KeyboardInterrupt(str(certificate))
-    # A tolerance of None asks for all iterations, whatever they come to.
+    # A tolerance of None requests all iterations, whatever they come to.
     if not certificate.ok and model._warns and getattr(model, "tol", 0.0) is not None:
         warn(str(certificate), ConvergenceWarning)

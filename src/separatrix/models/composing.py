@@ -1,7 +1,7 @@
 """The problems of an estimator, composed of a loss and a penalty, for rows in memory or in blocks.
 
-An estimator states its problems once.  Of rows in memory the problem is an objective on their
-design; of row blocks it is the same sum, taken in passes.
+An estimator states its problems once.  For rows in memory the problem is an objective on their
+design; for row blocks it is the same sum, taken in passes.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ def pointwise(
     ----------
     rows : Design or InPasses
     target : ndarray of shape (n_samples,), or int
-        What :meth:`parts` of the labels or numbers gives for a part.
+        The target of a part, as ``parts`` of the labels, numbers or blocks gives it.
     loss : Loss
     penalty : Penalty
     C : float
-        Weight of the loss.
+        The weight of the loss.
     weights : ndarray of shape (n_samples,), optional
-        Of rows in memory; those of blocks are in the blocks.
+        The weights of rows in memory; those of blocks are in the blocks.
     fit_intercept : bool
 
     Returns
     -------
     Objective
-        One that keeps to :class:`~separatrix.objectives.base.LinearProblem`.
+        An objective that keeps to :class:`~separatrix.objectives.base.LinearProblem`.
     """
     if isinstance(rows, InPasses):
         return rows.pointwise(target, loss, penalty, C=C, fit_intercept=fit_intercept)
@@ -97,7 +97,7 @@ def least_squares(
 ) -> tuple[LeastSquaresProblem, float]:
     """Least squares without a penalty, and the sum of the sample weights.
 
-    Of row blocks it takes a pass, for the moments of the rows.
+    With row blocks it takes a pass, for the moments of the rows.
 
     Parameters
     ----------
@@ -106,9 +106,9 @@ def least_squares(
     other : float
         The target of the other classes, where a row has one for each of more than two.
     bounds : tuple of ndarray, optional
-        Of the weights, for rows in memory.
+        Bounds of the weights, for rows in memory.
     names : sequence of str, optional
-        Of the columns.
+        The names of the columns.
     single : bool
         Whether the weights are float32 where the data are.
     **options

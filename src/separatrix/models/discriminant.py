@@ -81,7 +81,7 @@ _MOMENTS = rules.record(
 def moments_of_classes(
     design: Design, labels: Labels, *, pooled: bool, shrinkage: float | str | None
 ) -> Moments:
-    """What covariances of classes are made of, in one pass over the rows."""
+    """The moments that covariances of classes are made of, in one pass over the rows."""
     return Moments.of(
         design,
         codes=labels.codes,
@@ -101,20 +101,20 @@ def certify_classes(
     tol: float,
     given: np.ndarray | None = None,
 ) -> ResidualCertificate:
-    """How well the equations of Gaussian classes hold, of this library or scikit-learn's.
+    """Certify the equations of Gaussian classes, of this library's models or scikit-learn's.
 
     Parameters
     ----------
     model : estimator
-        Fitted.
+        A fitted model.
     moments : Moments
-        Of its training data.
+        The moments of its training data.
     kinds : sequence of {"mle", "unbiased"}
-        What the covariances are divided by; the nearest counts.
+        The divisors of the covariances; the nearest counts.
     covariance : ndarray or None
-        By which the model decides, where it is known.
+        The covariance by which the model decides, where it is known.
     planes : sequence of (coef, intercept)
-        Besides ``coef_`` and ``intercept_``; the worst counts.
+        Planes besides ``coef_`` and ``intercept_``; the worst counts.
     tol : float
     given : ndarray of shape (K, p, p), optional
         Covariances of the classes, where they are not those of the moments.
@@ -146,7 +146,7 @@ def certify_classes(
 
 
 class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
-    """What both analyses share: moments of the rows, and the Gaussians made of them."""
+    """The base of both analyses: moments of the rows, and the Gaussians made of them."""
 
     priors: Any = parameter(default=None)
     covariance: str = parameter(default="mle", choices=("mle", "unbiased"))
@@ -506,7 +506,7 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
     # --- the Gaussians ----------------------------------------------------------------------
 
     def _ready(self) -> Gaussians:
-        """The fitted Gaussians; of a model that was read from a file, taken apart again."""
+        """The fitted Gaussians, factorised again for a model that was read from a file."""
         if "classes_" not in vars(self):
             # To raise: for one row it would take longer than all the rest.
             check_is_fitted(self, "classes_")
@@ -551,7 +551,7 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
         # Raises where rows of a class are still to come.
         self._ready()
         ((_, (moments, given)),) = self._settled(fit)
-        # What it decides by, beside what it reports.
+        # The planes that it decides by, beside those that it reports.
         planes = []
         if hasattr(self, "centred_coef_") and len(self.classes_) > 2:
             planes = [(self.centred_coef_, self.centred_intercept_)]
@@ -562,7 +562,7 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
     _left_out = ("_gaussians",)
 
     def _made_again(self) -> dict[str, Any]:
-        """What the moments determine: all that was fitted but the certificate's seconds."""
+        """The attributes that the moments determine: all fitted but the certificate's seconds."""
         if "moments_" not in vars(self) or self.covariance_estimator is not None:
             return {}
         twin = copy.copy(self)
@@ -615,8 +615,8 @@ class GaussianClassifier(ClassifierMixin, Certified, without=NOT_ITERATED):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Of equally probable ones the first; for two classes, a point on the boundary belongs
-            to ``classes_[0]``.
+            The classes, the first of equally probable ones; for two classes, a point on the
+            boundary belongs to ``classes_[0]``.
         """
         return OfClasses.predict(self, X)
 
@@ -866,7 +866,7 @@ class LinearDiscriminantAnalysis(
     def _reported(self, scores: Expression) -> Expression:
         if len(self.classes_) == 2:
             return scores
-        # What all classes share, and the decision does not need.
+        # The part that all classes share, and that the decision does not need.
         common = (self.coef_ - self.centred_coef_).mean(axis=0)
         shared = affine(self, common, -0.5 * float(common @ self.xbar_))
         return Consistent(Shifted(scores, shared), self._winner(scores), ties=True)

@@ -1,4 +1,4 @@
-"""What the machines with kernels share: the kernel's parameters, and scores."""
+"""The base of the machines with kernels: the kernel's parameters, and scores."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def require_one_answer(model: Any) -> None:
     if not isinstance(model.kernel_, LinearKernel):
         return
     made = weights_of_columns(model)
-    # What is left of the difference is charged where it counts.
+    # The rest of the difference is charged where it counts.
     size = float(np.abs(made).max(initial=0.0))
     if not np.allclose(dense(model.coef_), made, rtol=1e-9, atol=1e-9 * size):
         raise ValueError(
@@ -208,7 +208,7 @@ class KernelMachine(Certified):
     cache_size: float = CACHE_SIZE
 
     fit_status_ = property(fit_status)
-    # What a machine may have a parameter for.
+    # True, unless a machine has a parameter for it.
     fit_intercept = True
 
     kernel_: Kernel = fitted()

@@ -268,7 +268,7 @@ class ElasticNet(MultiOutputMixin, LinearRegressor):
         check_input : bool, default=True
             Ignored: the input is always checked.
         engine : separatrix.scale.Engine, optional
-            What computes the passes over row blocks; by default the threads of this process.
+            The engine of the passes over row blocks; by default the threads of this process.
         checkpoint : path, optional
             For row blocks: a file in which every pass saves its state. A fit that finds its own
             file continues from it, and removes it at the end.
@@ -456,7 +456,7 @@ def _along_gram(
     values: np.ndarray,
     l1_ratio: float,
 ) -> Iterator[tuple[float, np.ndarray, np.ndarray, list[Solution]]]:
-    """The same without an intercept, by a Gram matrix; one product certifies many fits."""
+    """The fits of :func:`_along`, with no intercept, by a Gram matrix; a product certifies many."""
     m = rows.targets.shape[1]
     fits = list(path.along(values, l1_ratio, model.tol, model.max_iter))
     height = max(1, _PRODUCT_BYTES // (8 * m * design.n_samples))
@@ -613,7 +613,7 @@ class ElasticNetCV(LinearRegressor, without=("warm_start",)):
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0, in the fits and in their errors.
         engine : separatrix.scale.Engine, optional
-            What computes the passes over row blocks; by default the threads of this process.
+            The engine of the passes over row blocks; by default the threads of this process.
         **params : dict
             ``groups``, for the splitter.
 
@@ -719,7 +719,7 @@ class ElasticNetCV(LinearRegressor, without=("warm_start",)):
     def _over_blocks(
         self, rows: Any, ratios: np.ndarray, clock: Clock
     ) -> tuple[list[np.ndarray], np.ndarray, GramPath]:
-        """The same over row blocks, by one pass for sums and one for errors."""
+        """The result of :meth:`_over_rows` for row blocks, by one pass for sums, one for errors."""
         from separatrix.scale.folds import fold_moments, fold_squares, laid_out
 
         count = 5 if self.cv is None else int(self.cv)
@@ -837,7 +837,7 @@ class LassoCV(ElasticNetCV, without=("l1_ratio",)):
     mse_path_ : ndarray of shape (n_alphas, n_folds)
         Mean squared errors of the held-out rows.
     alphas_ : ndarray of shape (n_alphas,)
-        In descending order.
+        The strengths, in descending order.
     dual_gap_ : float
     certificate_ : Certificate
         The certificate of the fit to all rows.

@@ -65,7 +65,7 @@ from separatrix.models.scores import column_names
 from separatrix.models.search import RowSearch, norm_strengths
 from separatrix.models.sklearn_compat import COPY_X, N_JOBS
 
-# Of a list in a sentence, and of the terms of a relation.
+# The most entries of a list in a sentence, and the most terms of a relation.
 _MOST_LISTED, _TERMS = 3, 6
 
 
@@ -107,7 +107,7 @@ class LeastSquares(Certified, without=NOT_ITERATED):
     _what = "minimise 1/(2 * {total}) sum s_i |y_i - W x_i{level}|^2{penalty}"
     fit = certified.fit
 
-    # What stands for the other classes, of more than two.
+    # The target of the other classes, where there are more than two.
     _other_classes = 0.0
     # Whether the strength is ``alpha``.  Then weights are float32 where the data are, as
     # scikit-learn's are, and no factor is kept, because no rows are added later.
@@ -182,7 +182,7 @@ class LeastSquares(Certified, without=NOT_ITERATED):
         if len(problems) == 1:
             known: dict[str, Any] = {"condition": self.condition_number_, "rank": self.rank_}
             return certify(replace(problems[0][1], tol=tol), coef, levels, **known)
-        # What is known of the equations of the first target holds for no other penalty.
+        # The known properties of the equations of the first target hold for no other penalty.
         return max(
             (
                 certify(replace(problem, tol=tol), coef[k : k + 1], levels[k : k + 1])
@@ -239,7 +239,7 @@ class LeastSquares(Certified, without=NOT_ITERATED):
         return TriangularFactor.of(design, rows.targets, rows.weights, self._centred)
 
     def _keep(self, solution: LeastSquaresSolution, rows: TrainingRows) -> None:
-        """Set the fitted attributes; of the rows only their numbers and classes are used."""
+        """Set the fitted attributes, which need no entries of the rows, only facts about them."""
         self._keep_coefficients(solution, rows.alone)
         self._keep_classes(rows)
         self.rank_ = solution.rank
@@ -313,7 +313,7 @@ class LeastSquares(Certified, without=NOT_ITERATED):
 
     @abstractmethod
     def _rows_in(self, run: Any, fold: int) -> TrainingRows:
-        """What a fold's fit is to."""
+        """The rows and the targets of a fold's fit."""
 
     def _warn(self, rows: TrainingRows, problem: Any, solution: LeastSquaresSolution) -> None:
         """Warn of columns that depend on others; the rows, where they are at hand, say how."""
@@ -398,7 +398,7 @@ def joined(solutions: list[LeastSquaresSolution]) -> LeastSquaresSolution:
 def _relations(
     design: Design | None, names: Sequence[Column], centred: bool, dependent: Sequence[int]
 ) -> Message:
-    """What depends on what."""
+    """The dependences between columns, in words."""
     clauses: list[Any] = []
     if design is None:
         pass
@@ -489,12 +489,12 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, LeastSquares):
             )
         if getattr(self, "bounds", None) is not None:
             raise ValueError("weights between bounds have no standard errors; fit without them.")
-        # Of the fit, whatever the parameter has been set to since.
+        # The fit's value, whatever the parameter has been set to since.
         if vars(self).get("lam_", self.lam) > 0:
             raise ValueError(Message("summary_of_penalised", without=Setting("lam", 0)))
 
     def _design_of(self, matrix: Any) -> Design:
-        """What the coefficients multiply."""
+        """The design that the coefficients multiply."""
         return as_design(matrix)
 
     def _summarised(
@@ -581,7 +581,7 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, LeastSquares):
 class LeastSquaresLabels(ClassifierMixin, LeastSquares):
     """Least squares on targets that stand for classes: one for the class, ``_other_classes`` else.
 
-    Of two classes there is one target, -1 and +1.  Where the strength is ``alpha``, a row may have
+    For two classes there is one target, -1 and +1.  Where the strength is ``alpha``, a row may have
     several labels, of which ``y`` is an indicator.
     """
 
@@ -640,7 +640,7 @@ class LeastSquaresLabels(ClassifierMixin, LeastSquares):
         return self._coded(run.matrix, run.labels_of(fold))
 
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
-        # Of two classes in one dimension where scikit-learn 1.9 has it so.
+        # For two classes in one dimension where scikit-learn 1.9 has it so.
         single = self._by_alpha and len(solution.coef) == 1
         self.coef_ = solution.coef[0] if single else solution.coef
         self.intercept_ = solution.intercept
@@ -649,7 +649,7 @@ class LeastSquaresLabels(ClassifierMixin, LeastSquares):
         return Positive(scores) if self._several else super()._winner(scores)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest score; of several labels a row those whose score is positive.
+        """The class of the largest score; with several labels a row, those of positive scores.
 
         Parameters
         ----------
@@ -696,7 +696,7 @@ class LinearRegression(LeastSquaresRegressor):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
-        With one row for each target where ``y`` had two dimensions.
+        The weights, with one row for each target where ``y`` had two dimensions.
     intercept_ : float or ndarray of shape (n_targets,)
     mse_ : float or ndarray of shape (n_targets,)
         Weighted mean of the squared residuals of the training rows.

@@ -89,7 +89,7 @@ class LinearClassifier(ClassifierMixin, Certified):
 
     @property
     def _calibration_method(self) -> str | None:
-        """How scores become probabilities, or None."""
+        """The method that turns scores into probabilities, or None."""
         return getattr(self, "calibrate", None)
 
     def _probabilities(self, scores: Expression, winner: Expression) -> Expression | None:
@@ -109,14 +109,14 @@ class LinearClassifier(ClassifierMixin, Certified):
         whole: Any = None
         for i, value in enumerate(run.values):
             for j, chain in enumerate(chains):
-                # Of the first value there is something in any case.
+                # The first value is fitted in any case.
                 if i > 0 and run.over:
                     return
                 member = run.member(value, others=len(chains) - 1 - j if i == 0 else 0)
                 if j > 0:
                     member._settle_as(whole)
                 labels = run.labels_of(j)
-                # What is left was found out just now.
+                # ``labels_of`` has just found which classes are left.
                 if len(labels.classes) > 1:
                     with counting(None):
                         member._run(FitContext(run.design, labels, shared=run.shared, chain=chain))

@@ -219,7 +219,7 @@ class LinearSVC(CallbackSupportMixin, LinearClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
         engine : separatrix.scale.Engine, optional
-            What computes the passes over row blocks; by default the threads of this process.
+            The engine of the passes over row blocks; by default the threads of this process.
         checkpoint : path, optional
             For row blocks: a file in which every pass saves its state.
 

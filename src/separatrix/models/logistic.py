@@ -385,7 +385,7 @@ class LogisticRegression(CallbackSupportMixin, LinearClassifier):
         information = getattr(self, "information_", None)
         fit_intercept = bool(self.fit_intercept)
         if information is not None and X is None:
-            # Of the fit, whatever the parameter has been set to since.
+            # The fit's value, whatever the parameter has been set to since.
             parts = 1 if len(self.classes_) == 2 else len(self.classes_) - 1
             fit_intercept = len(information) == parts * (self.n_features_in_ + 1)
         return logistic_summary(

@@ -158,12 +158,12 @@ class LogisticRegressionCV(
 
     @property  # type: ignore[misc]
     def l1_ratio(self) -> float:  # type: ignore[override]
-        """``l1_ratio_``, or before a fit the first of ``l1_ratios``."""
+        """``chosen_l1_ratio_``, or before a fit the first of ``l1_ratios``."""
         return float(getattr(self, "chosen_l1_ratio_", self._ratios[0]))
 
     @property  # type: ignore[misc]
     def C(self) -> float:  # type: ignore[override]
-        """The same as ``C_``."""
+        """``chosen_C_``, or 1 before a fit."""
         return float(getattr(self, "chosen_C_", 1.0))
 
     @property
@@ -418,7 +418,7 @@ class LogisticRegressionCV(
     def _average(self, at: LogisticRegression, X: Any, y: Any, sample_weight: Any) -> None:
         """Become the mean of the folds' models, each at its own best."""
         n_folds = len(self.fold_scores_)
-        # Of equal scores the first value counts, and of equal values the first mixture.
+        # Among equal scores the first value counts, and among equal values the first mixture.
         scores = np.swapaxes(self.fold_scores_, 1, 2).reshape(n_folds, -1)
         best = np.nan_to_num(scores, nan=-np.inf).argmax(axis=1)
         value, ratio = np.unravel_index(best, (len(self.Cs_), len(self.l1_ratios_)))
@@ -497,5 +497,5 @@ class LogisticRegressionCV(
         return self._with_ratios(np.swapaxes(self.fold_iterations_, 1, 2), axis=2)[None]
 
     def _with_ratios(self, array: np.ndarray, axis: int) -> np.ndarray:
-        """Without the axis of the mixtures where none were given."""
+        """An array without the axis of the mixtures where none were given."""
         return array if self._has_ratios else np.take(array, 0, axis=axis)

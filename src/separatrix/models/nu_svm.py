@@ -103,7 +103,7 @@ class NuSVC(SVC, without=("C", "lam", "fit_intercept", "approximation", "n_compo
     _batched = BatchedNuObjective
     _attributes: ClassVar[rules.Rules] = {**SVC._attributes, "rho_": rules.array("pairs")}
     _needed: tuple[str, ...] = (*SVC._needed, "rho_")
-    # What SVC has parameters for, and this has not.
+    # The parameters of SVC that this class lacks.
     C, lam, fit_intercept, approximation, n_components = 1.0, None, True, None, 1000
 
     def path(self, *arguments: Any, **options: Any) -> Any:

@@ -19,7 +19,7 @@ from separatrix.models.kernel_machine import SHARE_OF_ROWS, KernelMachine
 from separatrix.models.predicting import OfClasses
 from separatrix.solvers.driver import Solution
 
-# By which share of the offset a score may be short of it and still count as the same.
+# The share of the offset by which a score may be short of it and still count as the same.
 _SURFACE = 1e-7
 
 
@@ -125,7 +125,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
 
     def _claims(self, design: Design, rows: TrainingRows) -> list[Claimed]:
         ((part, problem, point, weights),) = super()._claims(design, rows)
-        # What was fitted has the surface where the best offset has it.
+        # The fitted machine has the surface where the best offset has it.
         level = float(self.intercept_[0])
         fitted = level / (1.0 + _SURFACE * np.sign(level))
         return [(part, problem, problem.join(problem.weights_of(point), fitted), weights)]

@@ -49,7 +49,7 @@ class Parameter:
     above, minimum, below, maximum : float or None
         The ends of the range of a number, which belong to it or do not.
     finite, integer : bool
-        What kind of number it has to be.
+        Whether a number has to be finite, and whether it has to be an integer.
     beyond : str
         The end of the sentence that refuses a number at or above its upper end.
     number : bool
@@ -65,7 +65,7 @@ class Parameter:
     none : bool
         Whether None is a value where it is not the default.
     meaning : str
-        What becomes of a value for scikit-learn's parameter of that name, in a line.
+        The effect of a value for scikit-learn's parameter of that name, in a line.
     annotation : str
         The type, as the class writes it.
     """
@@ -132,9 +132,9 @@ class CompatParameter(Parameter):
     Attributes
     ----------
     allowed : tuple or callable or None
-        The values, or a function that tells whether a value is one of them; None for all.
+        The values, or a function that returns whether a value is one of them; None for all.
     remedy : str
-        What to do instead of any other value.
+        The advice for any other value.
     """
 
     allowed: tuple[Any, ...] | Callable[[Any], bool] | None = None
@@ -157,16 +157,16 @@ class CompatParameter(Parameter):
 
 
 class _Stated(dict[str, Any]):
-    """What the body of a class states of a parameter."""
+    """The facts about a parameter in the body of a class."""
 
 
 _PLAIN = Parameter(default=None)
 
 
 def parameter(*, default: Any, kw_only: bool = True, **rule: Any) -> Any:
-    """Declare a parameter in the body of an estimator; ``rule``: of :class:`Parameter`.
+    """Declare a parameter in the body of an estimator; ``rule``: fields of :class:`Parameter`.
 
-    What is not given is inherited from the parent's parameter of that name, if there is one.
+    Fields that are not given are inherited from the parent's parameter of that name, if any.
     """
     return _Stated(default=default, kw_only=kw_only, **rule)
 
@@ -183,8 +183,8 @@ def compat(
     """Declare a parameter that is there for scikit-learn's sake.
 
     It keeps code running that was written for it.  Most steer a solver that is not here: the
-    certificate says what they were meant to secure, and any value is taken.  A value that asks
-    for something else than what is done here is refused, in a sentence that says what to do
+    certificate shows what they were meant to secure, and any value is taken.  A value that requests
+    for something other than what is done here is refused, in a sentence that advises what to do
     instead.
     """
     return CompatParameter(
@@ -218,7 +218,7 @@ class Parameters(BaseEstimator):
                 own[name] = replace(value, annotation=annotation)
             elif isinstance(value, _Stated) or (name in known and name in vars(cls)):
                 stated = value if isinstance(value, _Stated) else {"default": value}
-                # What is not given is inherited.
+                # Fields that are not given are inherited.
                 inherited = replace(known[name], kw_only=True) if name in known else _PLAIN
                 own[name] = replace(inherited, annotation=annotation, **stated)
             elif value is not _FITTED:

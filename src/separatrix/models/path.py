@@ -22,8 +22,8 @@ from separatrix.solvers.driver import Interrupt
 class Path:
     """Fits of one model to the same rows along values of the strength of its penalty.
 
-    What ``path`` of an estimator returns.  ``path[i]`` is the fitted model at value number ``i``
-    and ``path.at(value)`` the model at a value; neither is fitted again.
+    It is returned by ``path`` of an estimator.  ``path[i]`` is the fitted model at value number
+    ``i`` and ``path.at(value)`` the model at a value; neither is fitted again.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Path:
     values : ndarray of shape (n_values,)
         In the order given; by default from the strongest penalty to the weakest.
     certificates : tuple of Certificate
-        One for each value.
+        One certificate for each value.
     scores : ndarray of shape (n_folds, n_values), or None
         With ``cv``: the scores on the held-out rows of each fold; NaN where the time limit came
         first.
@@ -426,12 +426,12 @@ def _first_values(parameter: str, values: np.ndarray) -> Setting:
 
 
 def best_of(means: np.ndarray, ease: Callable[[int], float] | None = None) -> int:
-    """The index of the best mean score; of equal ones that of the least ``ease``, or the first.
+    """The index of the best mean score; among equal ones that of the least ``ease``, or the first.
 
     Raises
     ------
     ValueError
-        If there is none, which is NaN.
+        If all are NaN, so that there is none.
     """
     if np.all(np.isnan(means)):
         raise ValueError(

@@ -104,17 +104,17 @@ def path(
     lams : array-like of shape (n_values,), optional
         Values of ``lam`` instead.
     cv : int, splitter or iterable of pairs (train, test), optional
-        As in scikit-learn; a number is that of stratified folds. Without ``cv`` nothing is
-        scored or chosen. For row blocks a number, whose folds are those of the same rows in
+        The folds, as in scikit-learn; a number is that of stratified folds. Without ``cv`` nothing
+        is scored or chosen. For row blocks a number, whose folds are those of the same rows in
         memory.
     scoring : str or callable, optional
         One of scikit-learn's scorers; by default the model's ``score``.
     sample_weight : array-like of shape (n_samples,), optional
         Weights >= 0, used in the fits and in the scores. Rows of weight zero are in no fold.
     groups : array-like of shape (n_samples,), optional
-        For splitters that keep groups together.
+        The group of each row, for splitters that keep groups together.
     engine : separatrix.scale.Engine, optional
-        For row blocks: what computes the passes.
+        The engine of the passes over row blocks.
 
     Returns
     -------

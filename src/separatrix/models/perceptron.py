@@ -278,7 +278,7 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
             with a step of that fraction.  The result depends on the order of the visits, so this is
             not the same as copies of the row elsewhere in the data.
         engine : separatrix.scale.Engine, optional
-            What loads the row blocks in advance; by default threads of this process.
+            The engine that loads the row blocks in advance; by default threads of this process.
         checkpoint : path, optional
             For row blocks: a file in which every pass saves the weights. A fit that finds its own
             file continues from it, and removes it at the end.
@@ -347,7 +347,7 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
     def _fit_stopping_early(
         self, X: Any, y: Any, coef_init: Any, intercept_init: Any, sample_weight: Any
     ) -> None:
-        """The same updates, as stochastic gradients, which can hold rows out."""
+        """Make the same updates by stochastic gradients, which can hold rows out."""
         self._check_parameters()
         if self.order not in ("cyclic", "random"):
             raise ValueError(
@@ -372,7 +372,7 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
             verbose=self.verbose,
         )
         with warnings.catch_warnings():
-            # What it says is about another objective.
+            # Its warnings are about another objective.
             warnings.simplefilter("ignore", ConvergenceWarning)
             descent.fit(matrix, y, coef_init, intercept_init, weights)
         self.classes_ = descent.classes_
@@ -486,8 +486,8 @@ class Perceptron(CallbackSupportMixin, LinearClassifier):
         """Every visit of the algorithm, also those that change nothing.
 
         The visits are those that :meth:`fit` makes with the same parameters, start and seed; the
-        model itself stays as it is. Of more than two classes those of each class against the rest
-        follow one another.
+        model itself stays as it is. With more than two classes, those of each class against the
+        rest follow one another.
 
         Parameters
         ----------

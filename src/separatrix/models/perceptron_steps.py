@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class PerceptronStep:
-    """One visit of the perceptron: the row, its score, and what became of the weights.
+    """One visit of the perceptron: the row, its score, and the weights before and after.
 
     Attributes
     ----------
@@ -35,9 +35,9 @@ class PerceptronStep:
     updates : int
         The corrections so far, with this one.
     margin : float
-        What ``sign * score`` has to reach.
+        The value that ``sign * score`` has to reach.
     part : object
-        Of more than two classes, the one that is told from the rest; None of two.
+        For more than two classes, the one that is separated from the rest; None for two.
     """
 
     visit: int
@@ -91,7 +91,7 @@ class PerceptronSteps(Sequence[PerceptronStep]):
         traces = model.trace_ if isinstance(model.trace_, tuple) else (model.trace_,)
         classes = model.classes_.tolist()
         self._labels, self._margin = y.tolist(), float(model.margin)
-        # Of every stretch: its problem, what it holds, and the corrections before it.
+        # For every stretch: its problem, what it holds, and the corrections before it.
         self._stretches = []
         for k, trace in enumerate(traces):
             part, positive = (None, classes[1]) if len(traces) == 1 else (classes[k], classes[k])

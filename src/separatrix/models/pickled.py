@@ -1,4 +1,4 @@
-"""What of a fitted model is pickled: nothing that follows from the rest, zeros as bits."""
+"""The pickled state of a fitted model: nothing that follows from the rest, zeros as bits."""
 
 from __future__ import annotations
 

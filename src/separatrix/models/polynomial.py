@@ -218,7 +218,7 @@ class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
         engine : separatrix.scale.Engine, optional
-            What computes the passes over row blocks; by default the threads of this process.
+            The engine of the passes over row blocks; by default the threads of this process.
         checkpoint : path, optional
             Not supported: the fit needs only a few passes.
 
@@ -389,7 +389,7 @@ class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
         return no_better_than(self._off_powers(), super()._certified(fit, tol))
 
     def _off_powers(self) -> float:
-        """How far the plain powers are from the polynomial that predicts, relative to theirs."""
+        """The distance of plain powers from the polynomial that predicts, relative to its terms."""
         if len(self.powers_) > _MOST_POWERS:
             return 0.0
         lift, constant = self._fitted_basis().conversion()
@@ -401,7 +401,7 @@ class PolynomialRegression(LeastSquaresRegressor, without=("fit_intercept",)):
             sizes = np.abs(self.basis_coef_) @ np.abs(whole.T)
             sizes[:, 0] += np.abs(self.basis_intercept_)
             off = np.where((sizes == 0.0) & (steps != 0.0), 1.0, np.abs(steps) / sizes)
-        # Powers out of the range of float64 tell nothing, but those do whose terms are.
+        # Powers out of the range of float64 do not count, but those do of which only terms are.
         for k in np.flatnonzero(np.any(np.isfinite(plain) & ~np.isfinite(off + sizes), axis=1)):
             coef, level = np.atleast_2d(self.basis_coef_), np.atleast_1d(self.basis_intercept_)
             off[k] = self._fitted_basis().off_powers(

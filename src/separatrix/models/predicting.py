@@ -49,7 +49,7 @@ class Predicting:
         return None
 
     def _reported(self: Any, scores: Expression) -> Expression:
-        """What ``decision_function`` returns."""
+        """The expression that ``decision_function`` returns."""
         return scores
 
     def _prediction(self: Any) -> Prediction:
@@ -156,7 +156,7 @@ def _alone(values: np.ndarray) -> np.ndarray:
 
 
 def decided(model: Any, scores: np.ndarray) -> np.ndarray:
-    """What a model predicts for rows of these scores, of shape (n_samples, K)."""
+    """The predictions of a model for rows of these scores, of shape (n_samples, K)."""
     known = Features(scores.shape[1])
     return _decided(model, known, Evaluation(None).given(known, scores))
 
@@ -252,7 +252,7 @@ class OfClasses:
         if plain and "classes_" in vars(self) and y.dtype.kind in "biuU":
             predicted = self.predict(X)
             if predicted.dtype.kind == y.dtype.kind and predicted.shape == y.shape:
-                # What scikit-learn checks besides takes it ten times as long.
+                # The further checks of scikit-learn take ten times as long.
                 return float(np.count_nonzero(predicted == y) / len(y))
         return float(ClassifierMixin.score(self, X, y, sample_weight))
 

@@ -24,14 +24,14 @@ def estimator(name: str) -> Any:
 
 
 def stated(model: Any, fact: str, otherwise: Any = None) -> Any:
-    """What the class of the model's name states of itself; scikit-learn's classes have ours.
+    """A fact that the class of the model's name states; scikit-learn's classes have ours.
 
     Parameters
     ----------
     model : estimator
-        Of this library or of scikit-learn.
+        An estimator of this library or of scikit-learn.
     fact : str
-        The name of an attribute of the class; what a parent class states does not hold for its
+        The name of an attribute of the class; a fact of a parent class does not hold for its
         children.
     otherwise : object
         The value where the class states nothing.
@@ -46,14 +46,14 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class Size(NamedTuple):
-    """What the cost of a fit depends on.
+    """The facts that the cost of a fit depends on.
 
     Attributes
     ----------
     rows, columns, entries : int
-        Of the matrix; entries of a sparse one are those that it stores.
+        The size of the matrix; the entries of a sparse one are those that it stores.
     outputs : int
-        How many functions are fitted: one a class, a single one for two classes or a quantity.
+        The number of fitted functions: one a class, a single one for two classes or a quantity.
     given : mapping of str to object
         The parameters of the estimator.
     """
@@ -71,7 +71,7 @@ class Size(NamedTuple):
 
 
 def _kernel_work(size: Size) -> float:
-    """On landmarks their products with the rows, or else the matrix of a kernel and its passes."""
+    """The work of landmarks' products with the rows, or else of a kernel's matrix and passes."""
     if size.given.get("approximation") is None:
         return float(size.rows) ** 2 * (size.entries / max(size.rows, 1) + 200.0) * size.outputs
     landmarks = min(int(size.given["n_components"]), size.rows)

@@ -73,7 +73,7 @@ def rows_of_fit(model: Any, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
 
 
 def _n_targets(model: Any) -> int:
-    """How many numbers a fitted model predicts."""
+    """The number of targets that a fitted model predicts."""
     # A machine with a kernel has one, and weights only where the kernel is linear.
     one = hasattr(model, "dual_coef_") or np.ndim(model.coef_) == 1
     return 1 if one else int(model.coef_.shape[0])

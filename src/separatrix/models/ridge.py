@@ -84,7 +84,7 @@ def path(
 
 
 def _solver_of(self: Any) -> str:
-    """How the equations were solved."""
+    """The method that solved the equations."""
     return "sparse_cg" if vars(self).get("factor_", "cholesky") is None else "cholesky"
 
 
@@ -114,7 +114,7 @@ class Ridge(LeastSquaresRegressor):
     n_iter_ : int
         Steps of refinement, at least 1.
     solver_ : str
-        How the equations were solved: ``"cholesky"``, by their factor, or ``"sparse_cg"``.
+        The method that solved the equations: ``"cholesky"``, by their factor, or ``"sparse_cg"``.
     certificate_ : ResidualCertificate
 
     See Also
@@ -227,7 +227,7 @@ class RidgeClassifier(LeastSquaresLabels):
 
 # --- the strength chosen by leaving rows out ------------------------------------------------------
 
-# What RidgeCV and RidgeClassifierCV share, each of which they name in their bodies.
+# The parts that RidgeCV and RidgeClassifierCV share; both name each of them in their bodies.
 
 _ALPHAS = parameter(default=(0.1, 1.0, 10.0), minimum=0, each=True, kw_only=False)
 _SCORING = parameter(default=None, meaning="the same; `score` also uses it")
@@ -248,12 +248,12 @@ def fit(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-        Of row blocks of :func:`separatrix.scale.scan` single rows are left out, in two passes.
+        With row blocks of :func:`separatrix.scale.scan` single rows are left out, in two passes.
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
         Labels for a classifier.
     sample_weight : array-like of shape (n_samples,), optional
     engine : separatrix.scale.Engine, optional
-        What computes the passes over row blocks; by default the threads of this process.
+        The engine of the passes over row blocks; by default the threads of this process.
     **params : dict
         ``groups``, for the splitter.
 
@@ -413,7 +413,7 @@ def _scores_by_folds(
 
 
 class _Predicted:
-    """What was predicted without each row, as scorers ask an estimator for it."""
+    """The predictions for each row by a fit without it, as an estimator for scorers."""
 
     def __init__(self, model: Any, scores: np.ndarray) -> None:
         self.__sklearn_tags__ = model.__sklearn_tags__
@@ -457,7 +457,7 @@ class RidgeCV(LeastSquaresRegressor):
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
     intercept_ : float or ndarray of shape (n_targets,)
     certificate_ : ResidualCertificate
-        Of the fit to all rows.
+        The certificate of the fit to all rows.
 
     Examples
     --------

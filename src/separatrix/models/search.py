@@ -1,4 +1,4 @@
-"""One search over strengths: the values, the folds, the scores, Ctrl-C, the time limit, the result.
+"""The search over strengths: the values, the folds, the scores, Ctrl-C, the time limit, the result.
 
 A search along values (:class:`Search`) has a fit to all rows at each of them, and one for each
 fold; where the rows are is for its subclasses to know.  A search for a choice alone
@@ -123,9 +123,9 @@ class Judge:
     ----------
     scorer : callable
     rows, targets : array-like
-        Of all rows.
+        The data and the targets of all rows.
     metadata : dict
-        What the scorer is given beside them, by row; None is left as it is.
+        Further arguments of the scorer, by row; None is left as it is.
     """
 
     scorer: Any
@@ -200,9 +200,9 @@ class Search:
     prepared : estimator
         A copy of the model, from which those of the values are made.
     values : ndarray
-        From the strongest penalty to the weakest, which is from the easiest fit to the hardest.
+        The values, from the strongest penalty (the easiest fit) to the weakest (the hardest).
     order : ndarray
-        The place of each of them among the values as they were given.
+        The place of each value among the values as they were given.
     scores : ndarray of shape (n_folds, n_values)
         NaN where there is none yet.
     """
@@ -268,7 +268,7 @@ class Search:
     def _fits(self) -> Iterator[tuple[int, int, Any]]:
         """The fits: the number of the value, that of the fold or 0 for all rows, and the model.
 
-        Those to folds are scored here, too.
+        The fits to folds are scored here, too.
         """
         raise NotImplementedError
 
@@ -315,9 +315,9 @@ class Search:
             matrix=self._shared_matrix,
         )
 
-    # What the fits have in common besides the rows, once one of them has settled it.
+    # The data that the fits share besides the rows, once one of them has settled it.
     shared: Any = None
-    # Of a kernel machine alone, whose models leave their support vectors to it.
+    # The matrix of a kernel machine, whose models leave their support vectors to it.
     _shared_matrix: Any = None
 
 
@@ -342,12 +342,12 @@ class RowSearch(Search):
     Attributes
     ----------
     matrix, y, weights
-        The rows, as they were checked.
+        The rows, as checked.
     rows
-        As they came, for what looks at the columns' names.
+        The rows as given, for code that looks at the columns' names.
     design : Design
     labels : Labels
-        Of a classifier.
+        The labels of a classifier.
     """
 
     def __init__(
@@ -458,7 +458,7 @@ def alpha_max(design: Design, rows: Any, *, centred: bool, nonnegative: bool = F
         residuals = residuals * rows.weights[:, None]
     pulls = [design.t_dot(np.ascontiguousarray(r)) for r in residuals.T]
     slopes = [(pull if nonnegative else np.abs(pull)).max() for pull in pulls]
-    # Of targets that are all alike any strength will do.
+    # If all targets are alike, any strength will do.
     return max(float(np.max(slopes)) / rows.total, float(np.finfo(np.float64).tiny))
 
 
@@ -483,7 +483,7 @@ def strengths_of_rows(
 
 
 def sparse_strengths(parameter: str, count: int, first: float, total: float) -> np.ndarray:
-    """The same from the ``C`` at which the first weight is not zero.
+    """Values of ``C`` or ``lam`` from the ``C`` at which the first weight is not zero.
 
     See Friedman, Hastie and Tibshirani (2010, 2.5).
     """
@@ -495,7 +495,7 @@ def sparse_strengths(parameter: str, count: int, first: float, total: float) -> 
 
 
 class Clock:
-    """Tells the fits along some values when to end.
+    """The signal that ends the fits along some values.
 
     Attributes
     ----------
@@ -510,11 +510,11 @@ class Clock:
         """Whether Ctrl-C or the deadline ends them."""
         if self._interrupt is not None and self._interrupt.requested:
             return True
-        # Hundreds of short fits ask, and mostly there is no deadline.
+        # Hundreds of short fits call this, and mostly there is no deadline.
         return self.deadline < math.inf and time.perf_counter() > self.deadline
 
     def shared(self, parts: int) -> Clock:
-        """The clock of one of so many parts that share the time left."""
+        """The clock of one of ``parts`` parts that share the time left."""
         return Clock(self._interrupt, shared_deadline(self.deadline, parts))
 
 
@@ -532,17 +532,18 @@ def fold_scores(
     ----------
     folds : sequence of pairs of ndarray
     shape : tuple of int
-        How many chains there are, and how many values in each.
+        The number of chains, and of values in each.
     scores : callable
         Called with the number of a fold, its rows and a :class:`Clock`; gives for each chain in
-        turn the scores along its values, of which the last may be missing where the clock says so.
+        turn the scores along its values, of which the last may be missing where the clock ends
+        them.
     clock : Clock
-        When all of it ends.
+        The clock that ends all of it.
 
     Returns
     -------
     ndarray of shape (n_chains, n_values, n_folds)
-        NaN where there is none.
+        NaN where there is no score.
     """
     out = np.full((*shape, len(folds)), np.nan)
     left = len(folds) * shape[0] + 1

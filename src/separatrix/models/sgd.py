@@ -103,8 +103,8 @@ KINKED_PART = (
 class MeanOfLosses(Certified):
     """An estimator of a mean of losses and a penalty that a fit minimises with all rows at hand.
 
-    What the two models with the parameters of stochastic gradients share: where nobody chose the
-    steps, any method may minimise their objective, and the one that certifies it soonest does.
+    It is the base of the two models with the parameters of stochastic gradients: where nobody chose
+    the steps, any method may minimise their objective, and the one that certifies it soonest does.
     """
 
     penalty: str | None = parameter(default="l2", choices=("l2", "l1", "elasticnet", None))
@@ -132,7 +132,7 @@ class MeanOfLosses(Certified):
         if self.l1_ratio is None and self.penalty == "elasticnet":
             raise ValueError("l1_ratio must be set when penalty is 'elasticnet'.")
 
-    # What ``learning_rate_formula_`` is, or would be, where no step has a rate.
+    # The value that ``learning_rate_formula_`` has, or would have, where no step has a rate.
     _no_schedule = "none", "the method looks at all rows at once and converges"
 
     @property
@@ -209,7 +209,7 @@ def _check_rate_curve(name: str, value: Any, sizes: rules.Sizes) -> None:
 
 
 def _check_curves(name: str, value: Any, sizes: rules.Sizes) -> None:
-    """One array for each half-space; the array itself where there is one."""
+    """Check one array for each half-space, or the array itself where there is one."""
     curves = value if isinstance(value, list) else [value]
     if len(curves) != sizes.known["h"]:
         raise rules.refuse(name, f"has {len(curves):,} curves for {sizes.known['h']:,} half-spaces")
@@ -278,10 +278,10 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
     max_iter : int, default=1000
         Limit on passes, or on the iterations of the method that looks at all rows.
     tol : float or None, default=1e-3
-        Target for the certified relative gap; None, or what is not greater than 0, asks for as
-        small a one as there is.  Steps end where the mean objective that a pass met with was not
+        Target for the certified relative gap; None, or a value that is not greater than 0, requests
+        as small a gap as there is.  Steps end where the mean objective that a pass met with was not
         below the least before by more than this for ``n_iter_no_change`` passes, which is
-        scikit-learn's rule and says nothing of the gap; with None they make all ``max_iter``
+        scikit-learn's rule and says nothing about the gap; with None they make all ``max_iter``
         passes, without a warning.
     step_tol : float, optional
         Also stop when a pass changes the weights by less than this, relative to their norm.
@@ -431,7 +431,7 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
     sparsify, densify = sparsify, densify
 
     _label = "stochastic gradients"
-    # What attributes were called in older model files.
+    # The names of attributes in older model files.
     _renamed: ClassVar[dict[str, str]] = {"t_": "n_steps_"}
     # Parameters and attributes of older model files that there are no more.
     _retired: ClassVar[tuple[str, ...]] = ("finish", "finish_passes_")
@@ -555,7 +555,7 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
         engine : separatrix.scale.Engine, optional
-            What loads the row blocks in advance; by default threads of this process.
+            The engine that loads the row blocks in advance; by default threads of this process.
         checkpoint : path, optional
             For row blocks: a file in which every pass saves its state; not for steps of a
             chosen size, whose next pass needs more than the weights of the last one.
@@ -883,7 +883,7 @@ class SGDClassifier(CallbackSupportMixin, MeanOfLosses, LinearClassifier):
             return True
         loss = self._loss()
         stepping = self._penalised and hasattr(loss, "dual_step")
-        # Of a loss with a kink there is a method under a penalty or by way of smooth ones; the
+        # For a loss with a kink there is a method under a penalty or by way of smooth ones; the
         # perceptron's is least at weights of zero.
         return not (loss.smooth or loss.smoothable or stepping)
 

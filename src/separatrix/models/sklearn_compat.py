@@ -1,4 +1,4 @@
-"""What several classes take for scikit-learn's sake, and what differs from it on purpose."""
+"""The parameters that classes share for scikit-learn's sake, and the intended differences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POSITIVE = compat(
 )
 WARM_START = compat("True starts a fit from the weights of the previous one", default=False)
 
-# What differs from scikit-learn on purpose, and is reported once.
+# The differences from scikit-learn that are intended, each reported once.
 
 CONVENTIONS = {
     "free_intercept_of_regression": "the intercept is not penalised here, but scikit-learn's "

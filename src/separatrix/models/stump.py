@@ -59,9 +59,9 @@ class DecisionStump(ClassifierMixin, Predicting, Parameters):
         Total weight of the training rows that are predicted wrongly, or their number without
         weights.
     coef_ : ndarray of shape (1, n_features)
-        For two classes: the half-space, -1 or +1 in one column.
+        The half-space for two classes, -1 or +1 in one column.
     intercept_ : ndarray of shape (1,)
-        For two classes.
+        The offset of the half-space, for two classes.
     classes_ : ndarray of shape (K,)
     certificate_ : Certificate
         The certificate of the risk, with a gap of zero.
@@ -223,6 +223,6 @@ class DecisionStump(ClassifierMixin, Predicting, Parameters):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # One threshold tells two classes apart, whatever the number of classes.
+        # One threshold separates two classes, whatever the number of classes.
         tags.classifier_tags.poor_score = True
         return tags

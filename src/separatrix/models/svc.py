@@ -199,7 +199,7 @@ class SVC(LinearClassifier):
         function, evaluated with the exact kernel, and a lower bound of the exact problem: the
         approximation costs at most their difference.
     calibration_ : dict
-        Where ``calibrate`` is set.
+        The fitted calibration, where ``calibrate`` is set.
     classes_ : ndarray of shape (K,)
     objective_formula_ : str
     n_iter_ : ndarray of shape (1,), or one for each pair
@@ -411,7 +411,7 @@ class SVC(LinearClassifier):
         return _Shared(kernel, None, lift, as_design(lift.transform(design.matrix)))
 
     def _gram_of(self, design: Design, labels: Labels) -> Gram | PartialGram:
-        # Of several classes, class by class: each pair's columns are then two pieces.
+        # With several classes, class by class: each pair's columns are then two pieces.
         order = None if labels.binary else np.argsort(labels.codes, kind="stable")
         gram = gram_of(
             self.kernel_,
@@ -458,7 +458,7 @@ class SVC(LinearClassifier):
 
     def _solve(self, problems: Problems, fit: FitContext) -> list[Solution]:
         """As in the base class; small machines on one matrix all at once."""
-        # Around all of it: to tell BLAS takes as long as a small product.
+        # Around all of it: setting BLAS's threads takes as long as a small product.
         with pool.one_blas_thread():
             batch = None
             if fit.chain is None:
@@ -724,14 +724,14 @@ class SVC(LinearClassifier):
     def kkt_violations(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, *, tol: float = 1e-3
     ) -> KKTConditions | tuple[KKTConditions, ...]:
-        """Where the samples lie relative to the margin, and how well the KKT conditions hold.
+        """The places of the samples relative to the margin, and how well the KKT conditions hold.
 
         Parameters
         ----------
         X, y, sample_weight : optional
             The training data; needed only for a model that was loaded from a file.
         tol : float, default=1e-3
-            How far from 1 a score ``y f(x)`` may be to count as on the margin.
+            The largest distance of a score ``y f(x)`` from 1 that counts as on the margin.
 
         Returns
         -------

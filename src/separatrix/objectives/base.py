@@ -9,7 +9,7 @@ times the sample weight) the objective is
 
 .. math:: P(w, b) = \Omega(w) + \tfrac\tau2 b^2 + \sum_i U_i\,\ell_i(s_i),
 
-where :math:`\tau = 0` unless an audit of another library's model asks for its penalised
+where :math:`\tau = 0` unless an audit of another library's model needs its penalised
 intercept.  The dual point is the *residual* :math:`r_i`, any slope that stands for
 :math:`U_i \ell_i'(s_i)`; for a margin loss :math:`r_i = -\alpha_i y_i`.
 
@@ -63,26 +63,26 @@ from separatrix.objectives.penalties import L2, Penalty
 
 # Up to this many parameters a dense Hessian is formed and factorised.
 DENSE_HESSIAN = 2500
-# The share of what the objective is at zero below which it has vanished: a score is known to some
-# 1e-15 of itself, and a loss falls with the square of what is left of it.
+# The share of the loss at zero below which an objective has vanished: the relative error of a score
+# is some 1e-15, and a loss falls with the square of the score's distance from the target.
 VANISHED = 1e-28
-# The share of what it is with the best intercept and weights of zero below which the weights have
-# left next to nothing.
+# The share of the loss with zero weights and the best intercept below which the weights have left
+# almost nothing of it.
 _LITTLE_LEFT = 1e-20
 # The least float that has all its digits.
 _LEAST_NORMAL = 2.0**-1022
 #: Rows at a time where vectors of the length of the data are looked at.
 ROWS = 4096
-# What counts as rounding, relative to the sum of the sizes of the terms.
+# The size that counts as rounding, relative to the sum of the sizes of the terms.
 _ROUNDING = 64.0 * EPS
-# Below which share of the objective a bound is poor, and looks along the ray of its dual point for
-# a better one.
+# The share of the objective below which a bound is poor, and the most evaluations along the ray of
+# its dual point for a better one.
 _POOR, _LOOKS = 0.5, 12
 # How much longer than a look at the rounding of products the next closer one takes.
 _CLOSER = 4.0
 # How many Gram matrices the bound without a penalty takes for each of the Hessian, all in all.
 _PROJECTIONS = 4.0
-# Entries from which on a Gram matrix is kept for who asks for the same one next.
+# Entries from which on a Gram matrix is kept for a next request of the same one.
 _KEPT = 10_000
 
 
@@ -99,11 +99,11 @@ class Bound:
         ``linear(theta)`` and ``X' residual``, where they were computed on the way, from these very
         numbers.
     apart : float
-        By how much the residual that ``adjoint`` was computed from may differ from ``residual``,
-        relative to each entry.
+        A bound on the difference between ``residual`` and the residual that ``adjoint`` was
+        computed from, relative to each entry.
     charge : float
-        How much of the gap is there for the rounding of the evaluation; 0 where the bound is not
-        yet charged for it.
+        The part of the gap that is there for the rounding of the evaluation; 0 where the bound is
+        not yet charged for it.
     """
 
     primal: float
@@ -134,7 +134,7 @@ class DualPoint:
     slope : ndarray or float
         Upper bounds of ``|sum_i r'_i|``; 0 where they are balanced.
     reach : ndarray, optional
-        What ``spread`` is a share of; the weights :math:`U_i` where it is not given.
+        The sizes of which ``spread`` is a share; the weights :math:`U_i` where it is not given.
     """
 
     residual: np.ndarray
@@ -207,7 +207,7 @@ class LinearProblem(ABC):
     until: float = math.inf
     # The share of the tolerance that rounding may have, see :meth:`rounding_share`.
     charge_share: float = 1e-3
-    # What a model that claims to solve it multiplies the objective by.
+    # The factor by which a model that claims to solve it multiplies the objective.
     multiple: Fraction = Fraction(1)
 
     def __init__(
@@ -284,7 +284,7 @@ class LinearProblem(ABC):
         return self.join(w, residual.sum(axis=0))
 
     def absolute_linear(self, t: np.ndarray) -> np.ndarray:
-        """What the terms of :meth:`linear` add up to in size, for one column of ``theta``."""
+        """The sums of the sizes of the terms of :meth:`linear`, for one column of ``theta``."""
         terms = self.design.absolute_dot(self.weights_of(t))
         if self.fit_intercept:
             terms += np.abs(t[-1])
@@ -373,11 +373,12 @@ class LinearProblem(ABC):
         theta : ndarray
             The point that is returned.
         level : Level
-            How closely to look at the rounding of products with the data.
+            The level at which the rounding of products with the data is bounded.
         proof : Bound
-            Has a dual point, which is made feasible exactly, or None for none.
+            A bound whose ``residual`` is the dual point, which is made feasible exactly; None there
+            for none.
         known : Bound, optional
-            Of the very same point, as :meth:`bound` gave it.
+            The bound of the very same point, as :meth:`bound` gave it.
         """
 
     def enclosed_linear(
@@ -430,15 +431,15 @@ class LinearProblem(ABC):
         return not self.hurried or time.perf_counter() + seconds <= self.until
 
     def rounding_share(self) -> float:
-        """What of the tolerance rounding may have before it is looked at more closely."""
+        """The share of the tolerance that rounding may have before it is bounded more closely."""
         return self.charge_share
 
     def levels(self) -> Sequence[Level]:
-        """How closely it is worth looking."""
+        """The levels at which it is worth bounding the rounding."""
         return tuple(Level)
 
     def listen(self, check_interrupt: Callable[[], None] | None) -> Callable[[], None] | None:
-        """Set what raises where the fit is to end, None where nothing does; return the former."""
+        """Set the function that raises where the fit is to end, or None; return the former one."""
         before = self._check
         if check_interrupt is not None:
             self._check = check_interrupt
@@ -449,7 +450,7 @@ class LinearProblem(ABC):
     def check_interrupt(self) -> None:
         """Raise where the fit is to end.
 
-        Long products with the data call this, and so does what a method does outside of its steps.
+        Long products with the data call this, and so do computations of a method outside its steps.
         """
         if self._check is not None:
             self._check()
@@ -486,7 +487,7 @@ class LinearProblem(ABC):
 
 
 def sharper(one: Bound, other: Bound) -> Bound:
-    """What two charged bounds of the same point say together."""
+    """The bound that two charged bounds of the same point give together."""
     primal, dual = min(one.primal, other.primal), max(one.dual, other.dual)
     gap = max(primal - dual, 0.0) if primal < np.inf else np.inf
     residual = one.residual if one.dual >= other.dual else other.residual
@@ -523,7 +524,7 @@ def charged_bound(
 
 
 class Objective(LinearProblem):
-    """What a solver minimises and a certificate speaks about.
+    """The objective that a solver minimises and that a certificate is about.
 
     Parameters
     ----------
@@ -653,9 +654,9 @@ class Objective(LinearProblem):
         return part
 
     def some(self, rows: int, rng: np.random.Generator) -> Self:
-        """The same objective on about so many rows: one from each stretch of equal length.
+        """The same objective on about ``rows`` rows: one from each stretch of equal length.
 
-        The objective itself, where there are no more, or where those have no weight.
+        It is the objective itself where there are no more rows, or where those have no weight.
         """
         n = self.design.n_samples
         if rows >= n:
@@ -705,7 +706,7 @@ class Objective(LinearProblem):
 
     @abstractmethod
     def curvature(self, scores: np.ndarray) -> np.ndarray:
-        """What :meth:`curvature_apply` and the Hessians take."""
+        """The curvature that :meth:`curvature_apply` and the Hessians take."""
 
     @abstractmethod
     def curvature_apply(self, curvature: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -779,14 +780,14 @@ class Objective(LinearProblem):
     def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
         """A point near a residual: exactly in the domain of the conjugate, and balanced if need be.
 
-        ``moved``: how far every entry may move besides.
+        ``moved``: the distance by which every entry may move besides.
         """
 
     @abstractmethod
     def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of positive weight, and by how much each is where its loss only falls.
+        """Rows of positive weight, and how far each is on the side where its loss only falls.
 
-        Of classes that is its own side.
+        For classes that is the row's own side.
         """
 
     def largest_move(self, direction: np.ndarray) -> float:
@@ -815,7 +816,7 @@ class Objective(LinearProblem):
         )
 
     def _reach(self, direction: np.ndarray) -> np.ndarray:
-        """How far every entry of a direction alone moves the scores, in the root mean square."""
+        """The norm of the moves of all scores by each entry of a direction alone."""
         ones = (self.upper > 0.0).astype(np.float64)
         scale = np.sqrt(self.design.column_squares(ones))
         if self.fit_intercept:
@@ -859,7 +860,7 @@ class Objective(LinearProblem):
     def gram(self, weights: np.ndarray) -> np.ndarray:
         if self.penalty.coercive:
             return super().gram(weights)
-        # Without a penalty that of the last step is asked for again: by its bound, by the
+        # Without a penalty the matrix of the last step is requested again: by its bound, by the
         # certificate, and for the errors of the coefficients.
         kept = self._kept_gram
         if kept is not None and kept[0] is self.design and np.array_equal(kept[1], weights):
@@ -892,7 +893,7 @@ class Objective(LinearProblem):
         scores : ndarray, optional
             ``linear(theta)`` where it is at hand.
         adjoint : ndarray, optional
-            ``X' residual`` where it is.
+            ``X' residual`` where it is at hand.
         """
         scores = self.linear(theta) if scores is None else scores
         r = given = self.residual(scores) if residual is None else residual
@@ -906,8 +907,8 @@ class Objective(LinearProblem):
         if self.balances:
             r = self.balanced(r)
         if adjoint is None or (r is not given and bool((r != given).any())):
-            # What is balanced once more differs in last digits alone, and of columns far from zero
-            # the bound would be charged for these.
+            # A residual that is balanced once more differs in the last digits alone, but where
+            # columns are far from zero the bound would be charged for these.
             adjoint = self.design.t_dot(r)
         v = -adjoint
         scale = min(self.penalty.dual_scale(v), self.dual_scale(r))
@@ -955,7 +956,7 @@ class Objective(LinearProblem):
     def _best_scale(self, r: np.ndarray, v: np.ndarray) -> float:
         """The multiple of a dual point, up to 1, whose bound is about the best; 1 where it is not.
 
-        Along a ray the dual objective is concave, so that three points tell where to look next.
+        Along a ray the dual objective is concave, so that three points show where to look next.
         """
 
         def bound(scale: float) -> float:
@@ -983,10 +984,10 @@ class Objective(LinearProblem):
         return best
 
     def bound_of(self, theta: np.ndarray, evaluation: Evaluation) -> Bound:
-        """The same, from :meth:`evaluate` at ``theta``, without another product with the data.
+        """:meth:`bound`, from :meth:`evaluate` at ``theta``, without another product with the data.
 
         Slopes and values that belong together leave nothing of the loss's terms: the gap is the
-        penalty's.  An intercept asks for slopes that are balanced first.
+        penalty's.  An intercept requires slopes that are balanced first.
         """
         if self.fit_intercept or self.penalty.strong_convexity == 0.0:
             return super().bound_of(theta, evaluation)
@@ -1051,7 +1052,7 @@ class Objective(LinearProblem):
         point = self.dual_point(residual)
         share = point.share
         if adjoint is not None:
-            # What has moved in the last digits alone needs no other product with the data.
+            # A residual that moved in the last digits alone needs no other product with the data.
             apart += 4.0 * len(self.output_shape) * (np.prod(self.output_shape) + 4.0) * UNIT
             for rows in self._slices():
                 old = residual[rows]
@@ -1176,7 +1177,7 @@ class Objective(LinearProblem):
     def _well_conditioned(self, weights: np.ndarray, others: np.ndarray, gram: np.ndarray) -> bool:
         """Whether no combination of columns nearly cancels, from a Gram matrix of other weights.
 
-        Where those are at most ``most`` times these, so is the Gram matrix.
+        Where the other weights are at most ``most`` times ``weights``, so is their Gram matrix.
         """
         used = others > 0.0
         if not np.all(weights[used] > 0.0):

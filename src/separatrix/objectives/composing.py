@@ -1,4 +1,4 @@
-"""The objective of a loss: which kind a loss of one score and its target has."""
+"""The kind of objective that a loss of one score and its target has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""What float64 arithmetic can have lost: numbers with a bound on their error.
+r"""Enclosures of results of float64 arithmetic: numbers with a bound on their error.
 
 An :class:`Enclosure` is an array of approximations and a bound on the error of each.  The bounds
 are theorems, not estimates: with :math:`u = 2^{-53}` a sum of :math:`n` products, in whatever order
@@ -32,14 +32,15 @@ from separatrix.data.design import CSRDesign, Design
 
 #: Sizes below which a number may have lost more to underflow than to rounding.
 FAINT = 2.0**-1000
-#: So many times the smallest float are more than what a value below :data:`FAINT` has lost.
+#: The multiple of the smallest float that is more than a value below :data:`FAINT` has lost.
 LOST = 8.0
-#: How many units the value of an elementary function, or what is made of two of them, may be off,
+#: The largest error of an elementary function, or of a combination of two of them, in units,
 #: relative to the sizes of its terms.  Vectorised libraries promise four units in the last place.
 FUNCTION_UNITS = 24.0
 # Terms that are added up at a time.
 _BLOCK = 8192
-# Up to so many are added up exactly in less time than a compiled loop is called.
+# The number of terms up to which they are added up exactly in less time than the call of a compiled
+# loop takes.
 _FEW = 32
 # Rounds up a bound that was itself computed in a few operations.
 _UP = 1.0 + 8.0 * UNIT
@@ -50,7 +51,7 @@ _TWICE = 8.0 * UNIT * UNIT
 
 
 class Level(IntEnum):
-    """How closely the rounding of products with the data is looked at."""
+    """The level at which the rounding of products with the data is bounded."""
 
     #: By the norms of the rows: no further look at the data.
     NORMS = 0
@@ -70,7 +71,7 @@ def quotient_above(dividend: float, divisor: float) -> float:
 
 @dataclass(frozen=True)
 class Enclosure:
-    """Approximate numbers and how far they can be from the true ones.
+    """Approximate numbers, with bounds on their distance from the true ones.
 
     Attributes
     ----------
@@ -117,7 +118,7 @@ class Total:
     def __init__(self) -> None:
         self._parts: list[float] = []
         self._error = 0.0
-        # The plain sum of what is too large or not a number.
+        # The plain sum of terms that are too large or not a number.
         self._wild = 0.0
 
     def add(self, terms: np.ndarray) -> None:
@@ -145,7 +146,7 @@ class Total:
                 self._error += gamma(n) * n * UNIT * power
 
     def _add_exactly(self, terms: np.ndarray) -> bool:
-        """Keep the terms themselves, where float64 can hold their sum; tell whether it can."""
+        """Keep the terms themselves, where float64 can hold their sum; return whether it can."""
         parts = terms.tolist()
         try:
             if not math.isfinite(math.fsum(parts)):
@@ -230,14 +231,14 @@ def half_square_above(values: Any, root: float) -> float:
 
 
 def longest_row(design: Design) -> int:
-    """How many terms the score of a row can have."""
+    """The largest number of terms that the score of a row can have."""
     if isinstance(design, CSRDesign):
         return int(np.diff(design.rows[2]).max(initial=0))
     return design.n_features
 
 
 def _terms_of_columns(design: Design) -> int:
-    """How many terms a sum over a column can have."""
+    """The largest number of terms that a sum over a column can have."""
     if isinstance(design, CSRDesign) and design.repeats:
         return max(design.n_stored, design.n_samples)
     return design.n_samples
@@ -276,7 +277,7 @@ def score_rounding(design: Design, w: np.ndarray, b: float) -> tuple[float, floa
     spare = (1.0 + gamma(width)) * _SPARE
     wide = gamma(width + 1) * length_above(w) * spare
     shift = (gamma(width + 1) * abs(float(b)) + (width + 2) * TINY) * spare
-    # What underflows in the squares of the norms.
+    # The underflow in the squares of the norms.
     shift += wide * math.sqrt(width) * 2.0**-510
     return wide, shift
 
@@ -301,7 +302,7 @@ def enclosed_scores(
     scores : ndarray, optional
         The product where it is at hand, freshly computed from ``w`` and ``b``.
     off : float
-        How far the weights may be from those that are meant, in norm.
+        A bound on the distance of the weights from those that are meant, in norm.
     """
     flat = w.reshape(len(w), -1)
     shape = (design.n_samples, *w.shape[1:])
@@ -385,7 +386,7 @@ def enclosed_adjoint(
         ``X' r`` where it is at hand, freshly computed from ``r``.
     share, spread : float
     upper : ndarray of shape (n_samples,), optional
-        Needed with a ``spread``.
+        The sizes that ``spread`` multiplies, needed where it is given.
     centred : bool
         Whether the columns of ``r'`` sum to exactly zero, so that the rows may be moved.
     """

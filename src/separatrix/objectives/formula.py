@@ -77,5 +77,5 @@ class Formula:
         factor = self.scale * self.factor
         if not 0.0 < factor < 1.0:
             return f"{factor:.6g}"
-        # Of a mean: one over the number of rows, or the sum of their weights.
+        # For a mean: one over the number of rows, or the sum of their weights.
         return f"1/{1.0 / factor:.6g}"

@@ -46,14 +46,14 @@ class HardMarginObjective(LinearProblem):
     y : ndarray of shape (n_samples,)
         Labels, -1.0 or +1.0.
     weights : ndarray of shape (n_samples,), optional
-        A row of weight zero is left out; all others count alike.
+        The weights of the rows: one of weight zero is left out, and all others count alike.
     fit_intercept : bool
     intercept_penalty : float
         The factor ``tau``; 1 puts the constant 1 among the features.
     """
 
     constrained = True
-    # There is none.
+    # There is no loss.
     loss: Any = None
 
     def __init__(
@@ -159,7 +159,8 @@ class HardMarginObjective(LinearProblem):
             dual = self._dual_value(residual)
         if not np.isfinite(primal):
             return Bound(primal, dual, float("inf"), residual)
-        # What the smallest margin may have lost to rounding, the objective may be short of.
+        # The objective may be too small by as much as rounding may have added to the smallest
+        # margin.
         slack = 2.0 * self._margin_rounding(theta, scores) / self.margin(scores)
         dual -= (slack + 8.0 * EPS) * primal
         if not dual > 0.0:
@@ -184,7 +185,7 @@ class HardMarginObjective(LinearProblem):
     ) -> tuple[float, float]:
         """The objective at weights of a length and their scores, and an upper bound of it.
 
-        ``more``: by how much the true length may be greater.
+        ``more``: a bound on the excess of the true length over ``length``.
         """
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             z = (self.y * scores.middle)[self.used]
@@ -196,16 +197,16 @@ class HardMarginObjective(LinearProblem):
         return middle, above * (1.0 + 16.0 * UNIT) + 2.0 * TINY
 
     def feasible(self, residual: np.ndarray) -> tuple[np.ndarray, float, float]:
-        """Multipliers >= 0 at a scale of about one, and how far they are from being balanced.
+        """Multipliers >= 0 at a scale of about one, and bounds on their distance from balance.
 
-        That is, by which share those of one class have to be scaled down, and how large the sum of
-        ``alpha y`` may be where it need not be zero.
+        These are the share by which those of one class have to be scaled down, and the size that
+        the sum of ``alpha y`` may have where it need not be zero.
         """
         alpha = np.where(self.upper > 0.0, np.maximum(-self.y * residual, 0.0), 0.0)
         largest = float(alpha.max(initial=0.0))
         if not 0.0 < largest < np.inf:
             return alpha, np.inf, np.inf
-        # By a power of two, exactly; a dual point is judged up to its scale.
+        # Scaled by a power of two, exactly; a dual point is judged up to its scale.
         alpha = np.ldexp(alpha, -math.frexp(largest)[1])
         value, error = total(self.y * alpha)
         slope = abs(value) + error
@@ -285,7 +286,7 @@ class HardMarginObjective(LinearProblem):
 
 
 def _rounding_of(terms: int) -> float:
-    """A bound on the rounding of a sum of so many products, relative to the sum of their sizes.
+    """A bound on the rounding of a sum of ``terms`` products, relative to the sum of their sizes.
 
     In the worst case half an ulp a term, for a few terms; for many, errors of random sign
     (Higham and Mary, 2019).

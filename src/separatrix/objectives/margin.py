@@ -15,11 +15,11 @@ from separatrix.objectives.passes import (
 )
 from separatrix.objectives.pointwise import PointwiseObjective
 
-# From so many rows on, vectors of their length are worth a kernel.
+# The number of rows from which on vectors of their length are worth a kernel.
 _MANY = 50_000
 # Rows from which on one look at vectors of their length is worth a kernel beside such a pass.
 _SEVERAL = 25_000
-# By how much a margin that is short of 1 may have been meant to be 1.
+# The shortfall from 1 up to which a margin may have been meant to be 1.
 _STRETCH = 1e-3
 
 
@@ -38,7 +38,7 @@ class MarginObjective(PointwiseObjective):
     of_classes = True
 
     def evaluate(self, theta: np.ndarray, scores: np.ndarray | None = None) -> Evaluation:
-        # A loss of somebody else's may lack what one pass asks for.
+        # A loss from elsewhere may lack the functions that one pass needs.
         able = hasattr(self.loss, "value_at") and self.in_one_pass
         if scores is not None or not able:
             return super().evaluate(theta, scores)
@@ -80,5 +80,5 @@ class MarginObjective(PointwiseObjective):
                 yield theta * factor
 
     def reach_of(self, theta: np.ndarray) -> Any:
-        """How large the entries of a point's weights may be."""
+        """The largest size that the entries of a point's weights may have."""
         return np.inf

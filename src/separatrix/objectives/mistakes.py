@@ -1,4 +1,4 @@
-r"""What mistake-driven methods are judged by: the sum of the perceptron's losses."""
+r"""The objective of mistake-driven methods: the sum of the perceptron's losses."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class MistakeObjective(LinearProblem):
     y : ndarray of shape (n_samples,)
         Labels -1 and +1.
     loss : Loss
-        Has its kink at 0, where its slope is that of a mistake.
+        A loss with its kink at 0, where its slope is that of a mistake.
     margin : float
-        0 is the plain rule.
+        The margin below which a row is corrected; 0 is the plain rule.
     rate : float
         Learning rate: a correction is ``rate y x``.
     start : ndarray, optional

@@ -1,4 +1,4 @@
-r"""From residuals that are orthogonal to all columns nearly, to some that are so exactly.
+r"""Corrections that make residuals exactly orthogonal to all columns, where they nearly are.
 
 Without a penalty the dual has the constraint :math:`A^\top r = 0`, with :math:`A = [X, 1]` where
 there is an intercept, and floats can fulfil it only to rounding.  What is left,
@@ -43,20 +43,20 @@ _DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
 
 @dataclass(frozen=True)
 class Tuning:
-    """Which way to a factor is taken for which sizes; every bound is true whichever it is.
+    """The sizes at which each way to a factor is taken; every bound is true whichever it is.
 
     Parameters
     ----------
     whole : int
-        A weighted matrix of at most so many numbers is factorised as it is; of a larger one its
-        Gram matrix is, which sees half as many digits.
+        The most numbers of a weighted matrix that is factorised as it is; for a larger one the
+        Gram matrix is, which keeps half as many digits.
     many : int
-        The Gram matrix is tried first from so many columns on.
+        The number of columns from which on the Gram matrix is tried first.
     plain : float
-        It does where no pivot is less than this part of the largest.
+        The Gram matrix suffices where no pivot is less than this part of the largest.
     few : int
-        The rounding of a product with a factor of at most so many columns is bounded entry by
-        entry.
+        The most columns of a factor for which the rounding of a product with it is bounded entry
+        by entry.
     """
 
     whole: int = 4_000_000
@@ -67,7 +67,7 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Projector:
-    """How far residuals have to move to be orthogonal to all columns.
+    """Bounds on the moves by which residuals become orthogonal to all columns.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Projector:
         return cls(design, fit_intercept, columns, factor, reach, weights)
 
     def distance(self, residual: np.ndarray, level: Level, share: float) -> np.ndarray:
-        """Bounds of how far every entry has to move.
+        """Bounds on the distance by which every entry has to move.
 
         The true residual may differ from the one given by ``share`` of every entry.
         """

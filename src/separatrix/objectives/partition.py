@@ -1,4 +1,4 @@
-r"""Rows on their sides of a loss's kinks, at one reading of them, as sums.
+r"""The sums of rows on their sides of a loss's kinks, at one reading of the rows.
 
 Where a loss is straight a row's multiplier is at an end of a range, and many rows count as one: by
 Jensen's inequality
@@ -28,7 +28,7 @@ from separatrix.objectives.passes import SUMMED, run_in_blocks
 # Rows at a time: with their scores they stay in the second-level cache.
 _BLOCK = 64
 
-#: What is added up of every row, in the order of :attr:`Partition.sums`.
+#: The terms of every row that are added up, in the order of :attr:`Partition.sums`.
 PARTITIONED = (
     "loss",  # U l(z)
     "loss_above",  # the same at the end of the score's enclosure where it is larger
@@ -44,18 +44,18 @@ PARTITIONED = (
 class Partition:
     """Sums of some rows, and which of them are near a kink.
 
-    Of a loss of ``p`` pieces there are ``2 p`` groups: the rows of the negative sign on each of its
-    lines, and those of the positive sign.
+    A loss of ``p`` pieces has ``2 p`` groups: the rows of the negative sign on each of its lines,
+    and those of the positive sign.
 
     Attributes
     ----------
     sums : ndarray of shape (len(PARTITIONED),)
     weights : ndarray of shape (2 p, 1 + n_bands)
-        ``U`` of the rows in each group, and there of the near rows and of each band.
+        The sums of ``U`` over the rows of each group, for the near ones and for each band.
     totals : ndarray of shape (2 p, 1 + n_bands, n_features)
-        ``U x`` of the same.
+        The sums of ``U x`` over the same rows.
     centres : ndarray of shape (2 p, 1 + n_bands)
-        ``U c`` of the same.
+        The sums of ``U c`` over the same rows.
     near : ndarray of shape (n_samples,)
         Whether a row is near.
     """
@@ -147,9 +147,9 @@ def partitioned_sums(
     Parameters
     ----------
     design : Design
-        Whose rows lie side by side.
+        The design, whose rows lie side by side.
     loss : Loss
-        One that has ``pieces``.
+        A loss that has ``pieces``.
     targets : ndarray of shape (n_samples,)
     upper : ndarray of shape (n_samples,)
         ``C`` times the weights.
@@ -166,8 +166,8 @@ def partitioned_sums(
     Returns
     -------
     Partition
-        Sums are rounded as those of 4,096 numbers and of as many as there are of these; weights
-        and totals as those of all rows.
+        Sums are rounded as those of 4,096 numbers and of as many numbers as there are such sums;
+        weights and totals as those of all rows.
 
     Examples
     --------

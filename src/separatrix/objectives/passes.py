@@ -1,8 +1,8 @@
 """One pass over the rows: scores, loss and gradient, while a few rows at a time are in the cache.
 
-Products with the data that are asked for one by one read the data once each, and leave vectors as
+Products with the data that are requested one by one read the data once each, and leave vectors as
 long as the data set in between.  Where the data do not fit the cache, reading is what takes the
-time; so everything that a first-order method asks of a point is computed here at one reading.
+time; so everything that a first-order method needs at a point is computed here at one reading.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from separatrix.losses.log import _log_value as value_at
 from separatrix.losses.squared_residual import _squared_cost as cost_at
 from separatrix.losses.squared_residual import _squared_dual_cost as dual_cost_at
 
-# Rows at a time: with their slopes they stay in the second-level cache.  Of a matrix by columns
-# more, as each has so many numbers in one piece; from so many columns on they fit no cache, and
-# longer pieces are read the faster.
+# The rows of a block: with their slopes they stay in the second-level cache.  A matrix by columns
+# has longer blocks, since a block is one piece of each column; with more columns than the last
+# number it has the longest, since these fit no cache, and longer pieces are read faster.
 _BLOCK, _LONG_BLOCK, _LONGEST_BLOCK, _WIDE = 64, 128, 1024, 1500
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What one pass tells of a point.
+    """The results of one pass at a point.
 
     Attributes
     ----------
@@ -74,14 +74,15 @@ def run_in_blocks(
     Parameters
     ----------
     kernel : callable
-        It is called with ``before``, the arrays of its part, and the first and the last row.
+        The function that is called with ``before``, the arrays of its part, and the first and the
+        last row.
     before : tuple
     n, size : int
-        The numbers of rows, of all and of a block.
+        The numbers of all rows, and of the rows of a block.
     work : float
         The operations that all rows take.
     make : callable
-        Gives the arrays of a part, of zeros; by default there are none.
+        The function that gives the arrays of a part, of zeros; by default there are none.
     most : float
         The most parts.
 
@@ -95,7 +96,7 @@ def run_in_blocks(
 
 
 def _pass(rows, y, upper, w, b, scores, sums, size, adjoint, first, last):
-    """The rows from ``first`` to ``last``; of each block the sums of loss, ``r s`` and ``r``."""
+    """The rows from ``first`` to ``last``, with the sums of loss, ``r s`` and ``r`` by block."""
     slopes, losses, pairs = np.empty(size), np.empty(size), np.empty(size)
     for start in range(first, last, size):
         stop = min(start + size, last)
@@ -129,7 +130,7 @@ def _reading(design: Design) -> tuple[Any, dict[str, Any]]:
 
 
 def _block(design: Design) -> int:
-    """How many rows are read at a time."""
+    """The number of rows that are read at a time."""
     if design.by_rows:
         return _BLOCK
     return _LONG_BLOCK if design.n_features <= _WIDE else _LONGEST_BLOCK
@@ -155,7 +156,7 @@ def margin_pass(
 
 
 def _product(rows, curvature, w, b, sums, size, adjoint, first, last):
-    """The rows from ``first`` to ``last``; of each block the sum of what is added up."""
+    """The rows from ``first`` to ``last``, with the sum of the slopes by block."""
     slopes = np.empty(size)
     for start in range(first, last, size):
         stop = min(start + size, last)
@@ -242,7 +243,7 @@ def _without_parameter(value_at: Any, conjugate_at: Any) -> tuple[Any, Any]:
 
 
 def scalars_of(loss: Loss) -> dict[str, Any] | None:
-    """The compiled loss and its conjugate, both of a parameter, too; None where there are none."""
+    """The compiled loss and its conjugate, both with a parameter; None where there are none."""
     if hasattr(loss, "cost_at") and hasattr(loss, "dual_cost_at"):
         return {"cost_at": loss.cost_at, "dual_cost_at": loss.dual_cost_at}
     if not (hasattr(loss, "value_at") and hasattr(loss, "conjugate_at")):
@@ -321,8 +322,8 @@ def charges(
 ) -> np.ndarray:
     """Sums over all rows at one look at vectors of their length, each with its blocks as a row.
 
-    In the order of :class:`~separatrix.objectives.pointwise.Charges`.  With ``rounding = (wide,
-    shift)`` the score of row ``i`` is off by at most ``wide sqrt(squares_i) + shift``.
+    They are in the order of :class:`~separatrix.objectives.pointwise.Charges`.  With ``rounding =
+    (wide, shift)`` the score of row ``i`` is off by at most ``wide sqrt(squares_i) + shift``.
     """
     kernel = compilation.specialise(_charges, **scalars)
     sums = np.empty((13, -(-len(y) // SUMMED)))
@@ -348,7 +349,7 @@ def _dual_terms(y, upper, scores, residual, centres, low, high, parameter, sums)
             z = y[i] * scores[i]
             if centred:
                 z = y[i] * (scores[i] - centres[i])
-            # What is beyond the edge by an ulp stands for the edge.
+            # A multiplier that is beyond the edge by an ulp stands for the edge.
             least, most = low * u, high * u
             inside = (a >= least - 1e-15 * abs(least)) & (a <= most + 1e-15 * abs(most))
             outside += 0.0 if ((u > 0.0) & inside) | (a == 0.0) else 1.0
@@ -389,7 +390,7 @@ def _balanced(y, residual, upper, ends, low, high, out):
     excess, total, up, down = 0.0, 0.0, 0.0, 0.0
     for turn in range(2):
         share = excess / total if excess != 0.0 else 0.0
-        # Otherwise scale the heavier side down: the box survives.  Of labels the sides are the
+        # Otherwise scale the heavier side down: the box survives.  With labels the sides are the
         # classes; multipliers of numbers have both signs.
         scaled = turn > 0 and not abs(excess) <= 0.5 * total
         if scaled and not (up > 0.0 and down > 0.0):
@@ -444,7 +445,7 @@ def balanced(
     ----------
     y, residual, upper : ndarray of shape (n_samples,)
     ends : tuple of ndarray of shape (n_samples,), optional
-        The ranges; without, those of ``low`` to ``high`` times ``upper``.
+        The ranges of the multipliers; by default ``low`` to ``high`` times ``upper``.
     low, high : float
     """
     out = np.empty(len(y))
@@ -510,7 +511,7 @@ def _softmax_pass(x, codes, upper, w, b, scores, sums, slopes_sum, adjoint, firs
             for k in range(classes, w.shape[1]):
                 block[i - start, k] = 0.0
             paired += product
-        # Scores are asked of all rows, slopes of those that have weight.
+        # Scores are needed for all rows, slopes for those that have weight.
         if _any_positive(upper, start, stop):
             add_t_dot(x, start, stop, block, 0, adjoint)
         k = start // ROWS

@@ -16,10 +16,10 @@ the kink, :math:`m = \operatorname{sign}(v) \max(|v| - \lambda, 0)`, the conjuga
 .. math:: \Omega_j^*(v) = m w^* - \tfrac q2 {w^*}^2, \qquad w^* = \min(\max(m / q, l), u).
 
 Where :math:`\lambda > 0`, and at the bounds, a penalty has *kinks*: they are what sets weights to
-exactly zero.  Solvers ask for what they need to know, see :class:`Penalty` and :class:`Kinks`, and
-never for a number that one kind of penalty happens to have.  That a penalty answers for its own
-conjugate, proximal step and distance from optimality, weight by weight, is the design of skglm
-(Bertrand, Klopfenstein, Bannier, Gidel and Massias, 2022).
+exactly zero.  Solvers query what they need to know, see :class:`Penalty` and :class:`Kinks`, and
+never a number that one kind of penalty happens to have.  Penalties that supply their own conjugate,
+proximal step and distance from optimality, weight by weight, are the design of skglm (Bertrand,
+Klopfenstein, Bannier, Gidel and Massias, 2022).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def violation(x: Any, slope: Any, l1: Any, lower: Any, upper: Any) -> Any:
 
 
 class Kinks(NamedTuple):
-    """Where the slope of a penalty jumps, entry by entry of a point.
+    """The kinks of a penalty, at which its slope jumps, entry by entry of a point.
 
     Attributes
     ----------
@@ -101,12 +101,12 @@ class Kinks(NamedTuple):
         return Kinks(self.l1 / scale, self.lower * scale, self.upper * scale, self.bounded)
 
     def free(self, x: np.ndarray) -> np.ndarray:
-        """Which entries are at no kink."""
+        """Whether each entry is at no kink."""
         out = (x != 0.0) | (self.l1 == 0.0)
         return out & (x > self.lower) & (x < self.upper) if self.bounded else out
 
     def met(self, x: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, Any]:
-        """Which free entries a step takes to a kink or beyond, and the first one on their way."""
+        """Whether a step takes each free entry to a kink or beyond, and the first kink met."""
         if not self.bounded:
             return (self.l1 > 0.0) & (step != 0.0) & ((x + step) * x <= 0.0), 0.0
         down = np.where((x > 0.0) & (self.l1 > 0.0), 0.0, self.lower)
@@ -144,7 +144,7 @@ def _part(value: Any) -> Any:
 
 
 def _all(condition: Any) -> bool:
-    """Whether something holds for all columns; of numbers without NumPy, which takes longer."""
+    """Whether something holds for all columns; for numbers without NumPy, which takes longer."""
     return condition if isinstance(condition, bool) else bool(np.all(condition))
 
 
@@ -158,7 +158,7 @@ def _over(value: Any, w: np.ndarray) -> Any:
 
 
 class Penalty:
-    r"""A separable penalty with its conjugate, its kinks and what else is asked of it.
+    r"""A separable penalty with its conjugate, its kinks and its other properties.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ class Penalty:
         return Kinks(l1, lower, upper, self.bounded)
 
     def violation(self, w: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """The distances of slopes of all else from what is optimal, see :func:`violation`."""
+        """The distances from optimality of the slopes of all else, see :func:`violation`."""
         l1, lower, upper = self.l1, self.lower, self.upper
         if not self._even:
             l1, lower, upper = _over(l1, w), _over(lower, w), _over(upper, w)
@@ -332,7 +332,7 @@ class Penalty:
     def longest(self, v: np.ndarray, length: float) -> float:
         """The largest multiple of ``v``, up from zero, at which weights of zero are optimal.
 
-        In units of ``length``; infinite where any is.
+        It is in units of ``length``; infinite where they are optimal at any multiple.
         """
         w = np.zeros_like(v)
         lower, upper = _over(self.lower, w), _over(self.upper, w)
@@ -347,7 +347,7 @@ class Penalty:
     def gap_of_gradient(self, gradient: np.ndarray) -> float:
         """The gap that a gradient of the objective leaves, with the slopes as the dual point.
 
-        That of squares alone: half the squared gradient over their factors.
+        It is the gap for squares alone: half the squared gradient over their factors.
         """
         if isinstance(self.l2, float):
             return 0.5 * inner(gradient, gradient) / self.l2
@@ -364,7 +364,7 @@ class Penalty:
     # --- the conjugate --------------------------------------------------------------------------
 
     def _sides(self, v: np.ndarray) -> Iterator[tuple[np.ndarray, Any]]:
-        """The pull of each weight away from zero, and how far it may go, to either side."""
+        """The pull of each weight away from zero, and the bound of the weight, to either side."""
         if self.symmetric:
             yield np.abs(v), _over(self.upper, v)
             return
@@ -374,7 +374,7 @@ class Penalty:
             yield -v, -_over(self.lower, v)
 
     def _parted(self, pull: np.ndarray, bound: Any) -> tuple[np.ndarray, np.ndarray]:
-        """What a pull beyond the kink moves a weight by, and what is left of it at the bound."""
+        """The part of a pull beyond the kink that moves a weight, and the rest at its bound."""
         beyond = np.maximum(pull - _over(self.l1, pull), 0.0)
         with np.errstate(invalid="ignore", over="ignore"):
             taken = np.where(np.isinf(bound), math.inf, _over(self.l2, pull) * bound)
@@ -382,14 +382,14 @@ class Penalty:
         return beyond - over, over
 
     def _free(self, v: np.ndarray) -> Any:
-        """Which columns have neither a factor nor a bound: nothing may pull at them."""
+        """Whether each column has neither a factor nor a bound: nothing may pull at it."""
         free = (self.l2 == 0.0) & (self.l1 == 0.0) & np.isinf(self.lower) & np.isinf(self.upper)
         return free if np.ndim(free) == 0 else _over(np.asarray(free), v)
 
     def conjugate(self, v: np.ndarray) -> float:
         """The conjugate; columns without penalty and bounds count as if nothing pulled at them.
 
-        The objective has moved their products to zero, up to rounding, before it asks.
+        The objective has moved their products to zero, up to rounding, before it evaluates this.
         """
         if self.ridge:
             return 0.5 * inner(v, v)
@@ -499,7 +499,7 @@ class Penalty:
             elif self.l2 > 0.0:
                 out += 0.5 * self.l2 * total_above(np.square(w))
         if out > 0.0 or self.coercive:
-            # What underflows: squares, and their products with the factors.
+            # The underflow of squares, and of their products with the factors.
             out += np.count_nonzero(w) * (self._most + 2.0) * TINY
         return out * (1.0 + 8.0 * UNIT)
 
@@ -655,9 +655,9 @@ class L1(Penalty):
 
 
 def _half_square(v: Enclosure, threshold: float, *, signed: bool = False) -> float:
-    """An upper bound of half the squared norm of what is beyond the threshold.
+    """An upper bound of half the squared norm of the parts of numbers beyond the threshold.
 
-    Of ``signed`` numbers only those above zero count.
+    With ``signed``, only numbers above zero count.
     """
     beyond = v.middle
     if threshold > 0.0:
@@ -667,9 +667,9 @@ def _half_square(v: Enclosure, threshold: float, *, signed: bool = False) -> flo
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         square = length * length
         underflow = TINY if length > 0.0 else 0.0
-        # Where all that is known of the errors is how long they are together, no entry tells more.
+        # Where only the norm of all errors together is known, the entries give no sharper bound.
         if not (isinstance(v.radius, float) and v.radius >= v.length):
-            # In place: of many columns a copy is what a fit needs the most memory for.
+            # In place: with many columns a copy is what a fit needs the most memory for.
             entries = v.above(signed=signed)
             entries -= threshold
             np.maximum(entries, 0.0, out=entries)
@@ -684,7 +684,7 @@ def penalty_of(l1_ratio: float, *, nonnegative: bool = False) -> Penalty:
     Parameters
     ----------
     l1_ratio : float
-        From 0 to 1.
+        The share of L1, from 0 to 1.
     nonnegative : bool, default=False
         Whether no weight may be below zero.
 

@@ -53,10 +53,10 @@ from separatrix.objectives.row_sums import SUMS, RowSums
 
 # Rows whose slopes are looked at again and again for less than it takes to part them.
 _FEW = 1000
-# From so many entries on, one pass is worth it instead of two products.
+# The number of entries from which on one pass is worth it instead of two products.
 _FUSED = 200_000
-# A Hessian in single precision is off by less than this part of its trace (2e-8 of rows that are
-# all equal, and less of others).  Steps by it are as good as any where that is so small a part of
+# A Hessian in single precision is off by less than this part of its trace (2e-8 for rows that are
+# all equal, and less for others).  Steps by it are as good as any where that is so small a part of
 # the curvature of the penalty, which is far from the ends of the range of such numbers.
 _ROUNDED, _NO_MATTER, _WITHIN = 1e-7, 0.1, (1e-10, 1e10)
 
@@ -81,22 +81,22 @@ class Charges(NamedTuple):
     Attributes
     ----------
     losses : float
-        Of ``U l`` at the least favourable end of each argument.
+        The sum of ``U l`` at the least favourable end of each argument.
     conjugate, sizes : float
-        Of ``U l*(-a/U)``, and of the sizes of what it is computed from.
+        The sum of ``U l*(-a/U)``, and that of the sizes of the terms that it is computed from.
     lengths : float
-        Of ``|a|`` times the norms of the rows.
+        The sum of ``|a|`` times the norms of the rows.
     up, down : float
-        Of the multipliers of either sign of the score, where none is below zero.
+        The sums of the multipliers of either sign of the score, where none is below zero.
     slope, outside : float
-        Of the residual, and the number of rows whose multiplier is out of its range.
+        The sum of the residual, and the number of rows whose multiplier is out of its range.
     mass : float
-        At least that of the sizes of the multipliers.
+        The sum of the sizes of the multipliers, or more.
     paired, pairs : float
-        Of the products of the residual with the centres, and of their sizes.
+        The sum of the products of the residual with the centres, and that of their sizes.
     reached, reach : float
-        Of ``U`` times the sizes of the centres, and times the norms of the rows, where multipliers
-        move in proportion to ``U``.
+        The sums of ``U`` times the sizes of the centres, and times the norms of the rows, where
+        multipliers move in proportion to ``U``.
     """
 
     losses: float
@@ -122,13 +122,13 @@ class PointwiseObjective(Objective):
     design, penalty, C, weights, fit_intercept, intercept_penalty
         See :class:`Objective`.
     targets : ndarray of shape (n_samples,)
-        In the loss's domain.
+        The targets, in the loss's domain.
     loss : Loss
 
     Attributes
     ----------
     y : ndarray of shape (n_samples,)
-        The signs that the targets give the scores: of labels these themselves.
+        The signs that the targets give the scores; labels are their own signs.
     centres : ndarray of shape (n_samples,) or None
         The scores that the targets move to zero.
     """
@@ -177,7 +177,7 @@ class PointwiseObjective(Objective):
     @property
     def in_one_pass(self) -> bool:
         """Whether a product with the rows and one with their transpose are worth one reading."""
-        # A design of somebody else's may lack what that asks for.
+        # A design from elsewhere may lack the functions that this needs.
         able = getattr(self.design, "pieces", None) is not None
         return able and self.design.n_stored >= _FUSED
 
@@ -267,9 +267,9 @@ class PointwiseObjective(Objective):
         return self.loss.given(self.targets[rows][used]) if self.loss.by_target else self.loss
 
     def _over_rows(self, terms: Callable[[slice], Any]) -> np.ndarray:
-        """The sum of what ``terms`` gives for some rows at a time.
+        """The sum of the results of ``terms`` for some rows at a time.
 
-        Few enough that what is in between stays in the cache: fresh memory costs more.
+        The rows are so few that intermediate arrays stay in the cache: fresh memory costs more.
         """
         if len(self.y) <= ROWS:
             return np.asarray(terms(slice(None)))
@@ -330,11 +330,11 @@ class PointwiseObjective(Objective):
         return float(self._over_rows(terms)) + self._at_centre(residual)
 
     def _at_centre(self, residual: np.ndarray) -> float:
-        """What the conjugate in the scores has more than that in ``z``."""
+        """The excess of the conjugate in the scores over that in ``z``."""
         return 0.0 if self.centres is None else inner(residual, self.centres)
 
     def _used(self, rows: slice) -> Any:
-        """Which of some rows have a weight."""
+        """The index of the rows that have a weight, among some rows."""
         upper = self.upper[rows]
         return slice(None) if upper.all() else upper > 0.0
 
@@ -356,7 +356,7 @@ class PointwiseObjective(Objective):
                 ends = z - radius, z + radius
                 value = given.value_above(ends[0])
                 if self.loss.by_target or not self.loss.dual_lower >= 0.0:
-                    # One that also rises is the largest at either end: it is convex.
+                    # A loss that also rises is the largest at either end: it is convex.
                     value = np.maximum(value, given.value_above(ends[1]))
                 sums.add(upper * value)
                 # A value near zero may have lost a square or an exponential to underflow, unless
@@ -416,7 +416,7 @@ class PointwiseObjective(Objective):
             if not all(map(math.isfinite, sums)) or sums.outside:
                 return self._nothing(r)
             units = (rounding + (self.loss.units + 8.0) * UNIT) * (1.0 + 1e-9)
-            # Also by what a conjugate is less at odds below 2^-1022 than float64 has them.
+            # This covers the error of a conjugate at odds below 2^-1022, where those are used.
             most = float(np.maximum.reduce(self.upper, initial=0.0))
             underflow = n * (most * 2.0**-1020 + 4.0 * TINY)
             loss = sums.losses * (1.0 + units) + underflow
@@ -435,7 +435,7 @@ class PointwiseObjective(Objective):
             above = conjugate + (units + share) * sums.sizes * (1.0 + units) + underflow
             if self.centres is not None:
                 above += self._paired_rounding(sums, share, spread, weight, units)
-            # What underflows in the squares of the norms.
+            # The underflow in the squares of the norms.
             lost = math.sqrt(width) * 2.0**-509
             # The sums of the pass that gave the adjoint may have been of residuals beside these.
             lengths = (sums.lengths * (1.0 + units) + lost * sums.mass) * spare
@@ -532,11 +532,11 @@ class PointwiseObjective(Objective):
     def _moves_to_balance(
         self, residual: np.ndarray, weight: float, rounding: float
     ) -> tuple[float, float]:
-        """How multipliers of both signs are moved to a sum of zero, as a share and a spread.
+        """The moves of multipliers of both signs to a sum of zero, as a share and a spread.
 
         Nearer to zero by a ``share`` of each there is space in their ranges for moves by a
-        ``spread`` of the weights, whose sum is at most ``weight``.  ``rounding``: what sums may be
-        off, relative to their sizes.
+        ``spread`` of the weights, whose sum is at most ``weight``.  ``rounding``: a bound on the
+        error of sums, relative to their sizes.
         """
         slope = abs(sum_by_cells(residual)) + rounding * sum_by_cells(np.abs(residual)) * (
             1.0 + 2.0 * rounding
@@ -549,7 +549,7 @@ class PointwiseObjective(Objective):
     def _paired_rounding(
         self, sums: Charges, share: float, spread: float, weight: float, units: float
     ) -> float:
-        """What the products of a residual with the centres may be off."""
+        """A bound on the error of the products of a residual with the centres."""
         assert self.centres is not None
         error = (units + share) * sums.pairs + spread * sums.reached
         if self.loss.centre_units > 0.0:
@@ -567,17 +567,17 @@ class PointwiseObjective(Objective):
         *,
         balanced: bool,
     ) -> Charges:
-        """The sums of a charged bound, of multipliers within their ranges.
+        """The sums of a charged bound, for multipliers within their ranges.
 
-        ``rounding``: of the scores, as :func:`score_rounding` has it; ``moves``: the share and the
-        spread by which the multipliers may be moved; ``balanced``: whether the true slopes of these
-        rows add up to zero.
+        ``rounding``: that of the scores, as :func:`score_rounding` has it; ``moves``: the share and
+        the spread by which the multipliers may be moved; ``balanced``: whether the true slopes of
+        these rows add up to zero.
         """
         n, loss, (wide, shift), (share, spread) = len(self.y), self.loss, rounding, moves
         bounded, falls = not self._unbounded(), not loss.by_target and loss.dual_lower >= 0.0
         middle = 0.0
         if self.centres is not None and balanced:
-            # What is balanced feels no constant.
+            # A constant has no effect on slopes that are balanced.
             ends = np.minimum.reduce(self.centres), np.maximum.reduce(self.centres)
             middle = 0.5 * float(ends[0] + ends[1])
         scalars = None if loss.by_target else scalars_of(loss)
@@ -684,7 +684,7 @@ class PointwiseObjective(Objective):
         value, error = sums.value()
         # The least of the two ends is no further from the conjugate itself than the units are.
         rounding = ((self.loss.units + 4.0) * UNIT + share) * sizes.above()
-        # And what underflows: of the conjugate, and of its product with the weight.
+        # The underflow of the conjugate, and of its product with the weight.
         rounding += (LOST * weights.above() + n) * TINY
         conjugate = value + error + rounding * (1.0 + 1e-9)
         conjugate = float("inf") if math.isnan(conjugate) else conjugate
@@ -693,12 +693,12 @@ class PointwiseObjective(Objective):
     def _balance(
         self, a: np.ndarray, slope: float
     ) -> tuple[float, float, np.ndarray | None] | None:
-        """How multipliers are moved to a sum of zero: share, spread and reach of a dual point.
+        """The moves of multipliers to a sum of zero: share, spread and reach of a dual point.
 
-        None where they would leave their ranges.  ``slope``: what the sum is at most, in size.
+        None where they would leave their ranges.  ``slope``: a bound on the size of the sum.
         """
         if self.loss.by_target:
-            # All in proportion to how far they are from the end of their range.
+            # All move in proportion to their distance from the end of their range.
             low, high = self._ranges()
             reach = np.minimum(a - low, high - a)
             value, error = self._total(lambda rows: reach[rows]).value()
@@ -722,7 +722,7 @@ class PointwiseObjective(Objective):
     def _paired(self, point: DualPoint, moved: np.ndarray | None) -> DualPoint:
         """The point with the term of its conjugate that is linear in the centres.
 
-        What is balanced feels no constant: of the centres only what is left without it counts.
+        A constant has no effect on slopes that are balanced: only the centres without it count.
         """
         assert self.centres is not None
         centre, residual = self.centres, point.residual

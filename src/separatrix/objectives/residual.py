@@ -1,6 +1,6 @@
 r"""The objectives of a loss of the residual, for one number a row.
 
-Of the residual :math:`t_i - s_i` the sign is -1 and the centre is the target, see
+For the residual :math:`t_i - s_i` the sign is -1 and the centre is the target, see
 :mod:`separatrix.objectives.pointwise`.
 
 With a scale :math:`\sigma \ge \sigma_0` to be found as well, of the loss
@@ -46,15 +46,15 @@ from separatrix.objectives.formula import Formula
 from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.pointwise import PointwiseObjective, sum_by_cells
 
-# A scale no less than so many units of the largest target: what rounding leaves of an exact fit is
-# small beside it.
+# The least scale, relative to the largest target: what rounding leaves of an exact fit is small
+# beside it.
 _LEAST_SCALE = 4096.0 * UNIT
-# And large enough to be divided by.
+# The least scale at all, which is large enough to be divided by.
 _TINY_SCALE = 2.0**-900
 # The exponent of a float from which on products of its square with weights may be out of range.
 _FAR = 400
-# How much of the curvature along the residuals themselves a scale that follows takes away: all of
-# it but what keeps a Hessian positive definite through its rounding.
+# The share of the curvature along the residuals themselves that a scale which follows them takes
+# away: all of it but what keeps a Hessian positive definite through its rounding.
 _SHARE = 1.0 - 1e-8
 
 
@@ -70,7 +70,7 @@ class ResidualObjective(PointwiseObjective):
     """
 
 
-#: What :class:`HeldScaleObjective` adds up beside the other sums, in this order.
+#: The terms that :class:`HeldScaleObjective` adds up beside the other sums, in this order.
 HELD = (
     "squares",  # r^2 / U
     "cross",  # r kappa / U
@@ -122,19 +122,19 @@ class ScaledResidualObjective(ResidualObjective):
     design, targets, penalty, C, weights, fit_intercept, intercept_penalty
         See :class:`ResidualObjective`.
     loss : Huber
-        Its ``scale`` is not looked at.
+        The loss, whose ``scale`` is ignored.
 
     Attributes
     ----------
     least_scale : float
-        In the unit of the targets.
+        The least scale, in the unit of the targets.
     unitless : bool
         Whether all targets are zero, so that the least objective is zero, in the limit of a scale
         of zero.
     """
 
     loss: Huber
-    # They share the scale.
+    # The rows share the scale.
     _rows_apart = False
 
     def __init__(
@@ -247,7 +247,7 @@ class ScaledResidualObjective(ResidualObjective):
         return 1.0 if left >= 0.0 else math.sqrt(0.5 * whole / (0.5 * whole - left))
 
     def _left(self, residual: np.ndarray) -> float:
-        """What the constraint of a dual point leaves: not negative where it holds."""
+        """The slack of the constraint of a dual point: not negative where it holds."""
         used = self.upper > 0.0
         upper, r = self.upper[used], residual[used]
         return 0.5 * (float(upper.sum()) - inner(r, r / upper))

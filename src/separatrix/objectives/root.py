@@ -21,9 +21,9 @@ def bracketed_root(
     a, b : float
         Ends of a bracket.
     at_a, at_b : float
-        The function there, of opposite signs.
+        The values of the function there, of opposite signs.
     most : int
-        The most looks at the function.
+        The most evaluations of the function.
 
     Returns
     -------

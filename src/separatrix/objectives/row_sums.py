@@ -1,20 +1,21 @@
-r"""All that a certificate asks of some rows, at one reading of them, as sums.
+r"""The sums over some rows that a certificate needs, at one reading of them.
 
 Rows that do not fit memory come a block at a time and go again, so that nothing as long as the data
 can be kept: neither scores nor multipliers.  What remains of a block are the sums here: of the
 loss, of the conjugate at the slopes :math:`r_i = U_i \ell'(s_i)`, their products with the data, and
 what bounds the rounding of each.  Sums of blocks add up to those of all rows.
 
-An intercept without a penalty asks for :math:`\sum r_i = 0`, which holds at its optimum alone.
+An intercept without a penalty requires :math:`\sum r_i = 0`, which holds at its optimum alone.
 Whatever the sum is, is known after the last block, when the slopes are gone; so every block also
 adds up a second direction :math:`\kappa_i \ge 0` in which the slopes can be moved,
 
 .. math:: r_i' = r_i - \varepsilon \kappa_i, \qquad \varepsilon = \sum r_i \big/ \sum \kappa_i,
 
-and what that costs.  The loss says how (:attr:`~separatrix.losses.base.Loss.shift_at`): where a
-term's share of the gap is at most :math:`\tfrac12 \varepsilon^2 m_i / (1 - |\varepsilon|)^2`, the
-bound at the moved slopes differs from that at the slopes themselves by the square of
-:math:`\sum r_i`, and nothing has to be read twice.
+and the cost of the move.  The loss supplies both (:attr:`~separatrix.losses.base.Loss.shift_at`):
+where a term's share of the gap is at most
+:math:`\tfrac12 \varepsilon^2 m_i / (1 - |\varepsilon|)^2`, the bound at the moved slopes differs
+from that at the slopes themselves by the square of :math:`\sum r_i`, and nothing has to be read
+twice.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ from separatrix.objectives.passes import SUMMED, run_in_blocks
 # Rows at a time: with their slopes they stay in the second-level cache.
 _BLOCK = 64
 
-#: What is added up of every row, in the order of :attr:`RowSums.sums`.
+#: The terms of every row that are added up, in the order of :attr:`RowSums.sums`.
 SUMS = (
     "loss",  # U l(z)
     "loss_above",  # the same at the end of the score's enclosure where it is larger
     "conjugate",  # U l*(-a / U)
-    "sizes",  # |U l*(-a / U)| + |a|, what the former was computed from
+    "sizes",  # |U l*(-a / U)| + |a|, the terms that the former was computed from
     "lengths",  # |a| |x|
     "slope",  # r
     "slope_size",  # |r|
@@ -54,7 +55,7 @@ SUMS = (
     "shift_lengths",  # kappa |x|
     "upper",  # U
     "right",  # U where the row is on its own side
-    "slips",  # what kappa times the error of s may be, in units of 64 times the rounding of one
+    "slips",  # bounds kappa times the error of s, in units of 64 times the rounding of one
 )
 _N_SUMS = len(SUMS)
 
@@ -163,7 +164,7 @@ def _account(
 
 def _apart(d: int) -> np.ndarray:
     """Zeros that lie some rows away from any other array: see the kernel's scratch."""
-    # What is around them is never touched, and takes no memory.
+    # The space around them is never touched, and takes no memory.
     return np.zeros(17 * d)[8 * d : 9 * d]
 
 
@@ -185,7 +186,7 @@ def margin_sums(
     Parameters
     ----------
     design : Design
-        Whose rows lie side by side.
+        The design, whose rows lie side by side.
     loss : Loss
     y : ndarray of shape (n_samples,)
         Labels, -1.0 or +1.0.
@@ -203,7 +204,8 @@ def margin_sums(
     Returns
     -------
     RowSums
-        The sums are rounded as those of 4,096 numbers and of as many as there are of these.
+        The sums are rounded as those of 4,096 numbers and of as many numbers as there are such
+        sums.
     """
     kernel = compilation.specialise(
         _account,

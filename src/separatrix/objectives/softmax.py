@@ -99,7 +99,7 @@ class SoftmaxObjective(Objective):
         if not self.fit_intercept:
             return np.zeros(shape)
         totals = np.bincount(self.codes, weights=self.upper, minlength=shape[1])
-        # A class without weight is as unlikely as a number can say.
+        # A class without weight is as unlikely as a number can express.
         return np.broadcast_to(np.log(np.maximum(totals / totals.sum(), 1e-300)), shape)
 
     def loss_value(self, scores: np.ndarray) -> float:
@@ -150,7 +150,7 @@ class SoftmaxObjective(Objective):
         return out + self._penalty_curvature()
 
     def hessian_block(self, curvature: np.ndarray, k: int, rows: int) -> np.ndarray:
-        """The Hessian in the weights of class ``k`` alone, from about so many of the rows.
+        """The Hessian in the weights of class ``k`` alone, from about ``rows`` of the rows.
 
         A row is drawn with a chance in proportion to its curvature, and weighs the more the less
         likely it was; those that would count more than once are all taken.  The draw is
@@ -179,7 +179,7 @@ class SoftmaxObjective(Objective):
         u, codes = self.upper[used], self.codes[used]
         sums = np.bincount(codes, weights=u, minlength=self.output_shape[0])
         p = _tilted(p, u, sums)
-        # What is left: mix every row with one and the same probability vector q, chosen so that the
+        # For the rest, mix every row with one and the same probability vector q, chosen so that the
         # sums come out; t, the share of q, is the smallest for which q is non-negative.
         excess = u @ p - sums
         # Rows sum to one up to rounding, which must not pass for an excess of every class.
@@ -229,7 +229,7 @@ class SoftmaxObjective(Objective):
         used = np.flatnonzero(self.upper > 0.0)
         s, codes = self._some(scores.middle, used), self.codes[used]
         rows = np.arange(len(used))
-        # Besides the scores' own errors what their differences are rounded by.
+        # The scores' own errors, and the rounding of their differences.
         radius = self._some(scores.radius, used) * (1.0 + 4.0 * UNIT)
         radius = radius + 4.0 * UNIT * largest_of_rows(np.abs(s))[:, None]
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -295,7 +295,7 @@ class SoftmaxObjective(Objective):
 
     @staticmethod
     def _moving(q: np.ndarray, own: np.ndarray, moved: np.ndarray, codes: np.ndarray) -> float:
-        """What the entropies can change by where every ``U p`` moves; infinite beyond its range."""
+        """A bound on the change of the entropies by moves of ``U p``; infinite out of range."""
         masses = q.copy()
         masses[np.arange(len(q)), codes] = own
         total_mass = sums_of_rows(masses)[:, None]
@@ -363,7 +363,7 @@ def _tilted(p: np.ndarray, u: np.ndarray, sums: np.ndarray) -> np.ndarray:
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _drawn(p: np.ndarray, upper: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of a sample of about ``count``, and what their curvatures weigh in it."""
+    """The rows of a sample of about ``count``, and the weights of their curvatures in it."""
     n = p.shape[0]
     weights = np.empty(n)
     rest = 0.0

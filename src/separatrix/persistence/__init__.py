@@ -1,1 +1,1 @@
-"""The model file, and what must hold of what stands in it."""
+"""The model file, and the conditions that its contents have to meet."""

@@ -32,7 +32,7 @@ def check_model(model: Any) -> None:
     Parameters
     ----------
     model : estimator
-        One of this library's; of any other nothing is known, and nothing is checked.
+        A model of this library; nothing is known of any other, and nothing is checked.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""What stands in a model file, read and checked but not made into anything.
+"""The contents of a model file, read and checked but not made into anything.
 
-It needs nothing of what a model is made of, so that a command that only tells what a file says
+It needs nothing of what a model is made of, so that a command that only reports what a file holds
 need not import it.
 """
 
@@ -28,7 +28,7 @@ FORMAT_VERSION = 4
 _DIGEST_SINCE = 4
 #: The largest model file that is read or written, in bytes: 16 GiB.
 MAX_BYTES = 16 << 30
-# What safetensors allows for the names, shapes and metadata in front of the tensors.
+# The limit of safetensors for the names, shapes and metadata in front of the tensors.
 _MAX_HEADER = 100_000_000
 # Lists in lists, and the like: deeper than anything that is stored, and far from the depth at which
 # Python gives up.
@@ -39,7 +39,7 @@ NO_DIGEST = "0" * 64
 
 @dataclass(frozen=True)
 class Document:
-    """What a model file says.
+    """The contents of a model file.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ def read_document(path: Path) -> Document:
     Raises
     ------
     ModelFileError
-        If it is none of this, or none at all.
+        If it is not all of this, or no model file at all.
     """
     data = read_whole(path, what="a model file", most=MAX_BYTES, error=ModelFileError)
     header, header_end = _parse_header(path, data)
@@ -114,7 +114,7 @@ def digest_of(document: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
 
 
 def placeholder(digest: str) -> bytes:
-    """How the digest stands in the file: a JSON document inside a JSON string."""
+    """The form of the digest in the file: a JSON document inside a JSON string."""
     return rf"\"sha256\":\"{digest}\"".encode("ascii")
 
 
@@ -131,7 +131,7 @@ def read_whole(
     ----------
     path : path
     what : str
-        What the file should be, with its article, for the sentence of the error.
+        The sort of file that it should be, with its article, for the sentence of the error.
     most : int
         The limit of its size in bytes.
     error : type
@@ -140,12 +140,12 @@ def read_whole(
     Raises
     ------
     ValueError
-        Of the type ``error``, where the file cannot be read, is empty or is larger.
+        An error of the type ``error``, if the file cannot be read, is empty or is larger.
     """
     try:
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
-            # A file that grows meanwhile is cut off where it ended, and its checksum tells.
+            # A file that grows meanwhile is cut off where it ended, and its checksum shows it.
             data: bytes = file.read(size) if size <= most else b""
     except FileNotFoundError as cause:
         raise error(f"there is no file '{path}'") from cause
@@ -230,7 +230,7 @@ def _parse_document(path: Path, header: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_version(path: Path, document: dict[str, Any]) -> None:
-    """Before the digest, because a later format may compute it in another way."""
+    """Refuse a later version; before the digest, which it may compute in another way."""
     version = document.get("format_version")
     if type(version) is not int or version < 1:
         raise _damaged(path)
@@ -242,7 +242,7 @@ def _check_version(path: Path, document: dict[str, Any]) -> None:
 
 
 def _check_complete(path: Path, data: bytes, header: dict[str, Any], header_end: int) -> None:
-    """Tell a file that was cut short from one that was altered; both would fail the digest."""
+    """Distinguish a file that was cut short from one that was altered; both fail the digest."""
     try:
         ends = [
             entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"
@@ -268,7 +268,7 @@ def _check_digest(path: Path, data: bytes, header_end: int, document: dict[str, 
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, in one line of a length that can be read."""
+    """The message of an error, in one line of a length that can be read."""
     text = clause(str(error))
     return text if len(text) <= 500 else f"{text[:500]}..."
 

@@ -92,15 +92,15 @@ __all__ = [
     "save_model",
 ]
 
-# Bytes that an array of labels may take besides so many times what its labels take in the file.
+# The bytes that an array of labels may take: a constant, and a multiple of its labels' length.
 _LABEL_BYTES = 1 << 24
 _LABEL_GROWTH = 64
 # The metadata come first in the header, and the format first in the metadata.
 _START = 4096
 
-# What a model file can name besides the estimators, by the tag that it stands under, and the module
-# that each is imported from when needed: kernels that are all numbers, the lifts that approximate
-# them, records that are all numbers, and certificates.
+# The classes that a model file can name besides the estimators, by the tag that they stand under,
+# and the modules that they are imported from when needed: kernels that are all numbers, the lifts
+# that approximate them, records that are all numbers, and certificates.
 _CLASSES: dict[str, dict[str, str]] = {
     "$kernel": dict.fromkeys(
         (
@@ -133,16 +133,17 @@ _LABEL_TYPE = re.compile(r"[<>=]U[0-9]{1,10}|StringDType|object")
 
 @dataclass(frozen=True)
 class StoredModel:
-    """What a model file holds.
+    """The contents of a model file.
 
     Attributes
     ----------
     model : estimator
         The fitted model.
     encoder : Encoder or None
-        What turns a table into the model's features; None when the model was fitted on a matrix.
+        The encoder that turns a table into the model's features; None when the model was fitted on
+        a matrix.
     provenance : dict
-        Where the model came from, as given to `save_model`.
+        The origin of the model, as given to `save_model`.
     format_version : int
         Version of the file's format.
     library_version : str
@@ -263,8 +264,8 @@ def load_model(path: str | os.PathLike[str]) -> StoredModel:
     except (MemoryError, KeyboardInterrupt):
         raise
     except Exception as error:
-        # The digest is right, so this is a file that some other program wrote, and what it says
-        # can go wrong in as many ways as there are things to say.
+        # The digest is right, so this is a file that some other program wrote, and its contents
+        # can be wrong in many ways.
         raise ModelFileError(
             f"'{path}' is not a model that this version can read "
             f"({type(error).__name__}: {one_line(error)})"
@@ -310,7 +311,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise unless a file of this name could be written now; call it before a long fit.
 
     It writes an empty file next to `path` and removes it again, because permission bits alone do
-    not tell (read-only file systems, privileged users).
+    not suffice (read-only file systems, privileged users).
 
     Parameters
     ----------
@@ -356,7 +357,7 @@ def _serialise(
     }
     document["model"]["digest"] = digest_of(document, tensors)
     try:
-        # What is written can be read: better no file now than none when it is needed.
+        # Only a file that can be read is written: better none now than none when it is needed.
         _decode_document(document, tensors)
     except (ModelFileError, ModelCheckError) as error:
         raise ValueError(
@@ -539,7 +540,7 @@ def _tensor_name(where: str, tensors: dict[str, np.ndarray]) -> str:
 
 
 def _decode_document(document: dict[str, Any], tensors: dict[str, np.ndarray]) -> StoredModel:
-    """What a document holds, of a checksum that is right; every part is held to the others."""
+    """The contents of a document whose checksum is right; every part is held to the others."""
     version, digest = document["format_version"], require_unchanged(document, tensors)
     model = _decode_model(document["model"], tensors)
     try:
@@ -663,7 +664,7 @@ def _decode_array(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> np
 
 
 def _room_for(labels: list[str]) -> int:
-    """Bytes that an array of some labels may take: what the file warrants, and not what it says."""
+    """The bytes that an array of labels may take, by the labels rather than the stated type."""
     return _LABEL_BYTES + _LABEL_GROWTH * sum(map(len, labels))
 
 
@@ -725,7 +726,7 @@ _DECODERS: dict[str, Any] = {
 def write_atomically(path: str | os.PathLike[str], *data: bytes | Iterable[bytes]) -> None:
     """Write `data` to a file, all of it or nothing; see `save_model` for how.
 
-    What does not come at once is written as it comes.
+    Data that do not come at once are written as they come.
     """
     path = Path(path)
     target = _resolve_target(path)
@@ -736,7 +737,7 @@ def write_atomically(path: str | os.PathLike[str], *data: bytes | Iterable[bytes
 
 
 def _resolve_target(path: Path) -> Path:
-    """Follow links, so that the file they point to is written, and refuse what is no file."""
+    """Follow links, so that the file they point to is written, and refuse what is not a file."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"cannot write '{path}': it is a folder; name a file in it")
@@ -751,7 +752,7 @@ def _resolve_target(path: Path) -> Path:
 
 @contextlib.contextmanager
 def _one_sentence(path: Path) -> Iterator[None]:
-    """Retell an OSError in one sentence that names the file."""
+    """Rephrase an OSError in one sentence that names the file."""
     try:
         yield
     except OSError as error:

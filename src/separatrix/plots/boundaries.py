@@ -1,4 +1,4 @@
-"""Where classes meet in a picture: exactly, where that is a line or a conic, and what is shown."""
+"""The boundaries of classes in a picture, exact where they are lines or conics, and its extent."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def points_of(view: View, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None
 
 
 def extent_of(points: np.ndarray, pad: float = 0.08, *, through_zero: bool = False) -> Extent:
-    """What part of the plane points take, and a little more; ``through_zero`` shows x = 0 too."""
+    """The extent of points, a little enlarged; ``through_zero`` includes x = 0."""
     if not len(points):
         raise ValueError("There are no points to show.")
     low, high = points.min(axis=0), points.max(axis=0)
     if through_zero:
         low[0], high[0] = min(low[0], 0.0), max(high[0], 0.0)
     size = high - low
-    # Identical points: a window about them whose ends float64 can tell apart.
+    # Identical points: a window about them whose ends are distinct in float64.
     least = 1e-9 * np.maximum(np.abs(low), np.abs(high))
     other = np.where(size[::-1] > least[::-1], size[::-1], 1.0)
     size = np.where(size > least, size, np.maximum(other, 1e3 * least))
@@ -57,7 +57,7 @@ def extent_of(points: np.ndarray, pad: float = 0.08, *, through_zero: bool = Fal
 
 
 def difference(planes: Planes, first: int = 1, second: int = 0) -> Hyperplane:
-    """Where two of some linear scores are equal; on its positive side the ``first`` is larger."""
+    """The line on which two linear scores are equal; ``first`` is larger on its positive side."""
     coef, intercept = planes
     return Hyperplane(coef[first] - coef[second], float(intercept[first] - intercept[second]))
 
@@ -73,7 +73,7 @@ def nearest_point(plane: Hyperplane, place: np.ndarray, size: np.ndarray) -> np.
 
 
 def plot_plane(ax: Axes, plane: Hyperplane, low: Any, high: Any, **looks: Any) -> list[Line2D]:
-    """The line of a hyperplane, where it is in the box; none where it is none."""
+    """Draw the part of a line within a box; the list is empty where there is none."""
     return [
         line
         for ends in curves_in(plane, (low[0], high[0], low[1], high[1]))
@@ -96,7 +96,7 @@ def surfaces_of(view: View) -> dict[tuple[int, int], Surface] | None:
 
 
 def level_lines(view: View, levels: Sequence[float], extent: Extent) -> list[list[np.ndarray]]:
-    """Where the score of two classes has some values: exactly, for lines and conics.
+    """The level sets of the score of two classes: exact for lines and conics.
 
     Parameters
     ----------
@@ -120,17 +120,17 @@ def borders(
     *,
     hidden: bool = False,
 ) -> dict[tuple[int, int], list[np.ndarray]]:
-    """Where two classes have equal scores and no third one a larger, by pairs.
+    """The borders of pairs of classes: equal scores, and no third class with a larger one.
 
     Parameters
     ----------
     scores : callable
-        Of points of shape (n, 2) to scores of shape (n, K), or (n,) for two classes.
+        A function from points of shape (n, 2) to scores of shape (n, K), or (n,) for two classes.
     surfaces : dict
-        By positions of two classes, where their scores are equal.
+        The surfaces on which the scores of two classes are equal, by the classes' positions.
     extent : (float, float, float, float)
     hidden : bool, default=False
-        Those parts instead on which a third one is larger.
+        Whether to return the parts on which a third class has a larger score, instead.
     """
     found: dict[tuple[int, int], list[np.ndarray]] = {}
     for (i, j), surface in surfaces.items():
@@ -156,17 +156,18 @@ def regions_of(
     Parameters
     ----------
     scores : callable
-        Of points of shape (n, 2) to scores of shape (n,), positive for the second class, or (n, K).
+        A function from points of shape (n, 2) to scores of shape (n,), positive for the second
+        class, or (n, K).
     planes : pair of ndarray, optional
         The weights and intercepts of the scores, where these are linear: no field is needed then.
     extent : (float, float, float, float)
     **grid
-        To :class:`Field`, where scores are not linear.
+        Passed to :class:`Field`, where scores are not linear.
 
     Returns
     -------
     regions : list of K lists of lists of ndarray of shape (k, 2)
-        Of every class its polygons, each an outline and its holes.
+        The polygons of every class, each an outline and its holes.
     field : Field or None
     """
     if planes is not None:

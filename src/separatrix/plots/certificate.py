@@ -28,7 +28,7 @@ from separatrix.plots.style import class_colours, class_markers, ink, line_dashe
 from separatrix.solvers.trace import Trace
 
 _AGAINST = ("iteration", "seconds")
-# A legend names so many curves, and no more.
+# The largest number of curves that a legend names.
 _NAMED = 10
 _DASHED = line_dashes(2)[1]
 # Points that are marked one by one.
@@ -42,9 +42,9 @@ class Curve:
     Attributes
     ----------
     name : str
-        The solver's, or that of the binary problem.
+        The name of the solver, or of the binary problem.
     iterations, seconds : ndarray of shape (n_checks,)
-        NaN where they are not known.
+        The iteration and the time of each check; NaN where they are not known.
     primal : ndarray of shape (n_checks,)
         The objective at each check; infinite where a constraint was broken.
     dual : ndarray of shape (n_checks,)
@@ -52,7 +52,7 @@ class Curve:
     gap : ndarray of shape (n_checks,)
         The best objective so far less the best bound so far, never negative.
     n_support, n_bounded : ndarray of shape (n_checks,), or of shape (0,)
-        Of a kernel machine.
+        The numbers of support vectors, and of those at their upper bound, of a kernel machine.
     """
 
     name: str
@@ -73,8 +73,8 @@ class Curve:
         trace : Trace
         name : str
         certificate : Certificate, optional
-            Of the fit.  Its gap is exact to the last digit, the difference of two large numbers
-            is not, so the last check takes it from there.
+            The certificate of the fit.  Its gap is exact to the last digit, which the difference
+            of two large numbers is not, so the gap of the last check is taken from it.
         """
         primal = np.asarray(trace.primal, dtype=np.float64)
         dual = np.asarray(trace.dual, dtype=np.float64)
@@ -90,24 +90,24 @@ class Curve:
 
     @property
     def relative_gap(self) -> np.ndarray:
-        """``gap / |best objective so far|``: what ``tol`` refers to."""
+        """The relative gap, ``gap / |best objective so far|``, which ``tol`` refers to."""
         best = np.abs(np.minimum.accumulate(self.primal))
         with np.errstate(invalid="ignore", divide="ignore"):
             out = self.gap / np.maximum(best, 1e-300)
         return np.where(self.gap == 0.0, 0.0, np.where(np.isfinite(self.gap), out, np.inf))
 
     def against(self, what: str) -> np.ndarray:
-        """``iterations`` or ``seconds``."""
+        """The ``iterations`` or the ``seconds`` of the checks."""
         return self.iterations if what == "iteration" else self.seconds
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CertificateDisplay(Display):
-    r"""How a fit came to its certificate: objective, lower bound, and the gap between them.
+    r"""The course of a fit to its certificate: objective, lower bound, and the gap between them.
 
     Above, the objective of each iterate and the best lower bound so far; the optimum lies between
     the best of both, in the tinted band.  Below, the certified relative gap, on a scale of powers
-    of ten, with ``tol``, which is what it has to reach.  A gap of exactly 0 has no place on such a
+    of ten, with ``tol``, which it has to reach.  A gap of exactly 0 has no place on such a
     scale; it is on a floor of its own, marked 0.  For a machine with a kernel, the number of
     support vectors comes third.
 
@@ -124,7 +124,7 @@ class CertificateDisplay(Display):
     compared : bool, default=False
         Whether the curves are of several solvers of one problem, instead of the parts of one fit.
     dual : float, optional
-        What the objectives of several solvers are compared with.
+        The lower bound that the objectives of several solvers are compared with.
 
     Attributes
     ----------
@@ -132,17 +132,17 @@ class CertificateDisplay(Display):
         A column for iterations or seconds; the rows as above: two, or three for a machine with a
         kernel, unless two are given.
     ax_ : Axes
-        The gap's, or the only one.
+        The axes of the gap, or the only ones.
     figure_ : Figure
     primal_, dual_ : list of Line2D
-        Column by column, one a part.
+        The lines of the objective and of the bound, column by column, one a part.
     band_ : list of PolyCollection
-        One a column, for a fit in one part.
+        The band between the two, one a column, for a fit in one part.
     gap_ : list of Line2D
-        Column by column, one a curve.
+        The lines of the gap, column by column, one a curve.
     tol_ : list of Line2D
     floor_ : float or None
-        Where an exact 0 is drawn.
+        The height at which an exact 0 is drawn.
 
     Examples
     --------
@@ -173,7 +173,7 @@ class CertificateDisplay(Display):
         Parameters
         ----------
         model : estimator
-            Of this library, fitted with ``record=True``; or a pipeline that ends in one.
+            A model of this library, fitted with ``record=True``, or a pipeline that ends in one.
         against : {"iteration", "seconds", "both"}, default="iteration"
         ax : Axes or sequence of Axes, optional
             Row by row, see ``axes_``: two above one another, or twice as many for both.
@@ -188,7 +188,7 @@ class CertificateDisplay(Display):
             For a model that has no certificate.
         ValueError
             If nothing was recorded, the model is a closed form, ``against`` is not known, or the
-            axes are of another number.
+            number of axes is wrong.
         """
         check_choice("against", against, [*_AGAINST, "both"])
         model = last_step(model)
@@ -224,13 +224,13 @@ class CertificateDisplay(Display):
         Parameters
         ----------
         traces : dict
-            By name: a model fitted with ``record=True``, its ``Trace``, or a pair of arrays
-            ``(seconds, objective)`` of another library (with ``against="iteration"`` a pair
-            ``(iterations, objective)``).  That all have the same objective, with the same factors,
-            is for the caller to see to.
+            The runs by name: a model fitted with ``record=True``, its ``Trace``, or a pair of
+            arrays ``(seconds, objective)`` of another library (with ``against="iteration"`` a
+            pair ``(iterations, objective)``).  The caller has to see to it that all have the same
+            objective, with the same factors.
         against : {"seconds", "iteration"}, default="seconds"
         dual : float, optional
-            A lower bound, or the optimum, where one is known that is better.
+            A lower bound that is better than those of the runs, or the optimum, if it is known.
         ax : Axes, optional
 
         Returns
@@ -240,7 +240,7 @@ class CertificateDisplay(Display):
         Raises
         ------
         TypeError
-            For no dict, or a value that is none of the three.
+            If ``traces`` is not a dict, or a value is none of the three.
         ValueError
             If there is nothing to draw, no bound is known, a bound is above an objective, a pair
             does not fit together, or a fit is of several problems.
@@ -388,7 +388,7 @@ class CertificateDisplay(Display):
         tol: float | None = None,
         faint: bool = False,
     ) -> None:
-        """One line a curve on a logarithmic axis; where a value is 0, its lowest tick is that."""
+        """One line a curve on a logarithmic axis, whose lowest tick is 0 where a value is 0."""
         floor = _floor([*values, np.array([tol or np.nan])])
         zero = any(bool((value == 0.0).any()) for value in values)
         dashes = line_dashes(len(self.curves))
@@ -509,7 +509,7 @@ def _curve_of(name: Any, value: Any, against: str) -> Curve:
 
 
 def _finite(values: np.ndarray) -> np.ndarray:
-    """With NaN, which is not drawn, for what is not finite."""
+    """The values, with NaN, which is not drawn, in place of those that are not finite."""
     return np.where(np.isfinite(values), values, np.nan)
 
 
@@ -537,14 +537,14 @@ def _window(primal: np.ndarray, dual: np.ndarray) -> tuple[float, float]:
 
 
 def _floor(values: Sequence[np.ndarray]) -> float:
-    """Where an exact 0 goes: a decade below all that is not 0."""
+    """The height at which an exact 0 is drawn: a decade below all that is not 0."""
     known = np.concatenate([v[np.isfinite(v) & (v > 0)] for v in values])
     smallest = float(known.min()) if len(known) else 1.0
     return float(10.0 ** (np.floor(np.log10(max(smallest, 1e-290))) - 1.0))
 
 
 def _logarithmic(ax: Axes, floor: float, top: float, zero: bool) -> None:
-    """Powers of ten, and a 0 at the floor."""
+    """Label the vertical axis by powers of ten, and by a 0 at the floor."""
     ax.set_yscale("log")
     low = floor if zero else 10.0 * floor
     high = max(top * 2.0, low * 20.0)

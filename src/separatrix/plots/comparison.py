@@ -18,7 +18,7 @@ from separatrix.plots.style import class_colours, ink, muted, plain_all
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ComparisonDisplay(Display):
-    """How far models are behind the best one, with 95 % intervals of the differences.
+    """The distances of models from the best one, with 95 % intervals of the differences.
 
     A line a model, the best on top; hollow marks are of models whose interval reaches zero, which
     chance alone may have put behind.  Beside each name stands its score.  A yardstick is the last
@@ -33,7 +33,7 @@ class ComparisonDisplay(Display):
     ax_ : Axes
     figure_ : Figure
     intervals_ : list of ErrorbarContainer
-        One a model that is not the best and has scores, from the top.
+        One for each model that is not the best and has scores, from the top.
     zero_ : Line2D
 
     Examples
@@ -58,7 +58,7 @@ class ComparisonDisplay(Display):
         Parameters
         ----------
         comparison : Comparison
-            Of :func:`separatrix.compare`.
+            A result of :func:`separatrix.compare`.
         ax : Axes, optional
 
         Returns

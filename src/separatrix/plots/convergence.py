@@ -24,7 +24,7 @@ _FEW = 40
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ConvergenceDisplay(Animated, Display):
-    r"""Why the perceptron stops: the convergence theorem's proof, correction by correction.
+    r"""The proof of the perceptron's convergence theorem, correction by correction.
 
     Let :math:`u` be the unit vector of the largest margin :math:`\gamma` and :math:`R` the length
     of the longest point, both with the constant 1 as another coordinate if there is an offset.
@@ -83,7 +83,7 @@ class ConvergenceDisplay(Animated, Display):
             The training data.
         y : array-like of shape (n_samples,)
         part : object, optional
-            Of more than two classes, the one whose problem, against the rest, is shown.
+            The class whose problem, against the rest, is shown, for more than two classes.
         ax : Axes, optional
 
         Returns
@@ -96,8 +96,8 @@ class ConvergenceDisplay(Animated, Display):
             For a model that makes no such updates.
         ValueError
             If the updates were not recorded, there were none, the classes are not separable, the
-            rate changes or rows have weights, ``X`` or ``y`` are not the training data, or of
-            several classes none is chosen.
+            rate changes or rows have weights, ``X`` or ``y`` are not the training data, or no
+            class of several is chosen.
         """
         run = recorded(model, X, y, part)
         thetas, rows = weights_after(run), [update.sample for update in run.updates]

@@ -50,16 +50,16 @@ from separatrix.plots.zero_set import Field, curves_in
 
 # Contours of the probability of two classes.
 _LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
-# Pixels of a shading, a side; and of a surface.
+# Pixels along a side of a shading, and points along a side of a surface.
 _PIXELS = 200
 _MESH = 48
 # Contours that are shorter than this share of the axes get no label.
 _SHORT = 0.05
-# How much of a class's colour is in its region, and at most in a shading, so that points stand out.
+# The opacity of a region, and the largest of a shading, so that points stand out.
 _TINT = 0.17
 _FULL = 0.36
-# A probability that within this share of the extent changes by more, or not at all, is one of
-# steps, which have no lines of a value.
+# A probability that changes by more than _JUMP within the share _STEP of the extent, or not at all,
+# is a step function, which has no contours.
 _JUMP, _STEP = 0.02, 1e-5
 
 _WAYS = np.array([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [1.0, -1.0]])
@@ -70,30 +70,30 @@ class DecisionDisplay(Display):
     """Regions, boundary, scores and probabilities of a classifier, in two dimensions.
 
     Lines and conics are exact; other boundaries are level sets, solved for on a grid that is fine
-    where they are.  Points with more than two features are shown by a view that says what it
+    where they are.  Points with more than two features are shown by a view that states what it
     shows (see ``note``).
 
     Parameters
     ----------
     view : View
-        How features become the two coordinates, and the model's scores on the plane.
+        The map from features to the two coordinates, with the model's scores on the plane.
     extent : (float, float, float, float)
         Left, right, bottom and top.
     boundary : list of ndarray of shape (k, 2)
         Polylines on which two classes win equally.
     regions : list of K lists of lists of ndarray of shape (k, 2)
-        Of every class its polygons, each an outline and its holes.
+        The polygons of every class, each an outline and its holes.
     contours : dict of float to list of ndarray of shape (k, 2)
-        Where the probability of the second class has these values.
+        The lines on which the probability of the second class has these values.
     image : ndarray of shape (m, m), or (m, m, K), optional
-        What shades, rows from bottom to top: of two classes the second one's probability or
-        score, of more those of each.
+        The values that are shaded, rows from bottom to top: the probability or score of the second
+        of two classes, or those of each of more.
     points : ndarray of shape (n, 2), optional
     codes : ndarray of int, shape (n,), optional
-        Positions in ``view.classes``.
+        The classes of the points, as positions in ``view.classes``.
     shade : {"class", "score", "probability"} or None
     surface : bool
-        Draw the image in three dimensions.
+        Whether to draw the image in three dimensions.
 
     Attributes
     ----------
@@ -155,26 +155,27 @@ class DecisionDisplay(Display):
             A fitted classifier, of any library, also a pipeline; or a
             :class:`~separatrix.Hyperplane` or a pair ``(w, b)``.
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            Sets what part of the plane is shown.
+            The rows that determine the part of the plane that is shown.
         y : array-like of shape (n_samples,), optional
             Labels; the points are drawn if there are any.
         features : two names or positions of columns, optional
-            Show the slice along them.  By default what shows most without distortion: of a linear
-            model of more than two columns, the distance from the hyperplane across.
+            The columns of the slice to show.  By default the view that shows most without
+            distortion: for a linear model of more than two columns, the distance from the
+            hyperplane across.
         at : array-like of shape (n_features,), or dict of names or positions to values, optional
-            Where the slice is; other columns are held at their medians.
+            The point that the slice goes through; columns not given are held at their medians.
         classes : two labels, optional
-            Only these, of a model of more.
+            The two classes to show, of a model of more.
         shade : {"class", "score", "probability"} or None, default="class"
-            One tint a region; or stronger with the score, half as strong as can be at the score's
-            median; or with the probability, of which two classes get contours at 0.1, 0.25, 0.5,
-            0.75 and 0.9, if it does not jump.
+            One tint a region; or a tint that grows with the size of the score, half as strong as
+            can be at the median of the sizes; or one that grows with the probability, with contours
+            at 0.1, 0.25, 0.5, 0.75 and 0.9 for two classes, if the probability does not jump.
         surface : bool, default=False
-            The probability of the second class as a surface over the plane, with the points at
-            heights 0 and 1 and the line where it is 1/2.
+            Whether to draw the probability of the second class as a surface over the plane, with
+            the points at heights 0 and 1 and the line where it is 1/2.
         ax : Axes, optional
         **kwargs
-            To ``plot``.
+            Passed to ``plot``.
 
         Returns
         -------
@@ -183,7 +184,7 @@ class DecisionDisplay(Display):
         Raises
         ------
         TypeError
-            For what is no fitted classifier, or probabilities of a model without.
+            For a model that is not a fitted classifier, or for probabilities that it lacks.
         ValueError
             For data, labels, columns or choices that do not fit.
         """
@@ -281,11 +282,11 @@ class DecisionDisplay(Display):
         Parameters
         ----------
         ax : Axes, optional
-            For a surface one of ``projection="3d"``.
+            Axes with ``projection="3d"`` for a surface.
         legend : bool, default=True
-            Beside the axes.
+            Whether to draw a legend beside the axes.
         note : bool, default=True
-            What is shown, above the axes, where it is not two features as they are.
+            Whether to write above the axes what is shown, where it is not two features as they are.
 
         Returns
         -------
@@ -331,7 +332,7 @@ class DecisionDisplay(Display):
         return self
 
     def _bottom(self) -> float:
-        """Below the curve of a single feature, there is room for the points."""
+        """The lower limit of the axes; the points of a single feature are below its curve."""
         low, high = self.extent[2:]
         if self.view.kind != "line" or self._on_curve() or self.points is None:
             return low
@@ -342,7 +343,7 @@ class DecisionDisplay(Display):
         return self.shade == "probability" and len(self.view.classes) == 2
 
     def _placed(self, points: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Where points are drawn; of a single feature, a row of them for each class."""
+        """The places of the points; those of a single feature are in a row for each class."""
         if self.view.kind != "line":
             return points
         low, high = self.extent[2:]
@@ -454,7 +455,7 @@ class DecisionDisplay(Display):
         scales: Sequence[float] = (0.5, 1, 2, 5),
         ax: Any = None,
     ) -> Panels[DecisionDisplay]:
-        r"""The same boundary with longer and longer weights: how steep the sigmoid is across it.
+        r"""Draw the same boundary with longer and longer weights, and the sigmoid across it.
 
         Multiplying ``w`` and ``b`` by a number leaves the boundary where it is; the probability
         :math:`1 / (1 + \exp(-s |w| t))` at the distance t from it rises with the slope
@@ -463,7 +464,7 @@ class DecisionDisplay(Display):
         Parameters
         ----------
         model : object
-            Linear, of two classes; or a hyperplane.
+            A linear model of two classes, or a hyperplane.
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         scales : sequence of positive float, default=(0.5, 1, 2, 5)
@@ -473,7 +474,8 @@ class DecisionDisplay(Display):
         Returns
         -------
         sequence of DecisionDisplay
-            One a scale; ``curve_`` is its sigmoid.  The sequence has ``axes_`` and ``figure_``.
+            One display a scale; ``curve_`` is its sigmoid.  The sequence has ``axes_`` and
+            ``figure_``.
 
         Raises
         ------
@@ -494,7 +496,7 @@ class DecisionDisplay(Display):
         if codes is None:
             raise ValueError("steepness shows the points at heights 0 and 1, so it needs y.")
         extent = extent_of(points, through_zero=view.kind == "distance")
-        # A steepness multiplies what the sigmoid is of.
+        # A steepness multiplies the argument of the sigmoid.
         base, plane = float(getattr(view.model, "steepness", 1.0)), difference(planes)
         w, b = base * plane.w, base * plane.b
         norm = float(np.hypot(*w))
@@ -565,7 +567,7 @@ def _linear_image(coef: np.ndarray, intercept: Any, extent: Extent) -> np.ndarra
 
 
 def _parallels(plane: Hyperplane, factor: float, extent: Extent) -> dict[float, list[np.ndarray]]:
-    """Contours of the sigmoid of a score; of 1/2 it is the boundary, which is drawn anyway."""
+    """Contours of the sigmoid of a score, without 1/2: the boundary, which is drawn anyway."""
     return {p: curves_in(plane, extent, logit(p) / factor) for p in _LEVELS if p != 0.5}
 
 
@@ -602,7 +604,7 @@ def _probabilities(view: View, extent: Extent) -> tuple[np.ndarray, dict[float, 
 
 
 def _strength(values: np.ndarray, shade: str | None) -> np.ndarray:
-    """From -1 to 1, 0 on the boundary."""
+    """The strength of a shading, from -1 to 1, and 0 on the boundary."""
     if shade == "probability":
         return 2.0 * values - 1.0
     # Scores have no largest value; a few in a corner would leave the rest pale.

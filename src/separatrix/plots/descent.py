@@ -21,11 +21,11 @@ from separatrix.plots.style import class_colours, class_markers, ink, muted, pla
 _REACH = 4.0
 # Iterates of a path that are marked one by one.
 _FEW = 60
-# A side of the grid on which the objective is evaluated.
+# Cells along a side of the grid on which the objective is evaluated.
 _CELLS = 64
 # The shorter side of the picture is at least this share of the longer.
 _SLIM = 0.6
-# Relative difference of objectives, at one point, from which on they are two.
+# Objectives whose values at one point differ by a larger share are different ones.
 _SAME = 1e-9
 
 
@@ -34,7 +34,7 @@ class DescentDisplay(Animated, Display):
     """Iterates of fits over the level sets of their objective, for two of its weights.
 
     Schedules, batch and single steps, or solvers are compared on one objective: each path has a
-    mark for every recorded iterate, which of stochastic gradients is every pass. Level sets are
+    mark for every recorded iterate, which for stochastic gradients is one a pass. Level sets are
     closer together near the minimum; all weights but the two are held at the minimum, where the
     paths need not have been. One unit is as long to the right as up, so that gradients are
     perpendicular to level sets.
@@ -42,18 +42,18 @@ class DescentDisplay(Animated, Display):
     Parameters
     ----------
     paths : dict of ndarray of shape (n_iterates, 2)
-        By name.
+        The iterates of each fit, by its name.
     best : ndarray of shape (2,)
         The certified answer, or without one the answer with the lowest objective.
     certified : bool
-        Whether it is certified as the minimum.
+        Whether ``best`` is certified as the minimum.
     problem : Objective
     point : ndarray of shape (p,)
-        All weights of that answer, with the intercept last if there is one.
+        All weights of the best answer, with the intercept last if there is one.
     pair : (int, int)
         The positions of the two weights.
     names : (str, str)
-        What they are called.
+        The names of the two weights.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class DescentDisplay(Animated, Display):
             The training data.
         y : array-like of shape (n_samples,)
         weights : sequence of two, optional
-            Whose weights: columns by name or position, or ``"intercept"``. By default the first
+            The two weights: columns by name or position, or ``"intercept"``. By default the first
             two columns, or the only one and the intercept.
         ax : Axes, optional
 

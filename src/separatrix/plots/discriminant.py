@@ -43,9 +43,9 @@ from separatrix.plots.points import (
 )
 from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain
 
-# A side of the coarse grid that regions are sought on: some are slender.
+# Cells along a side of the coarse grid on which regions, some of them slender, are sought.
 _CELLS = 64
-# Up to so many classes whole boundaries are drawn, faint, where a third class wins.
+# The largest number of classes whose boundaries are drawn whole, faint where a third class wins.
 _WHOLE = 3
 
 
@@ -58,12 +58,12 @@ class DiscriminantDisplay(Display):
     which the discriminants of their classes are equal and no third one is larger; where a third
     class wins it is faint, or left out.
 
-    Of models with more than two features is drawn
+    For models with more than two features the picture shows
 
-    - of a linear analysis, the discriminant coordinates of ``transform``: with three classes the
+    - for a linear analysis, the discriminant coordinates of ``transform``: with three classes the
       first two, which decide everything; with two the first, as densities; with more the first
       two, whose borders are those of the reduced-rank analysis, as a note says;
-    - of a quadratic analysis, or with ``features``, two columns with the marginal Gaussians in
+    - for a quadratic analysis, or with ``features``, two columns with the marginal Gaussians in
       them; the borders are those of the marginal Gaussians, as a note says.
 
     One column, or one coordinate, is drawn as densities times priors.
@@ -71,37 +71,37 @@ class DiscriminantDisplay(Display):
     Parameters
     ----------
     discriminant : Discriminant
-        In the one or two coordinates of the picture.
+        The discriminant in the one or two coordinates of the picture.
     means : ndarray of shape (K, p)
-        ``p`` is 1 or 2.
+        The means of the classes; ``p`` is 1 or 2.
     covariances : ndarray of shape (K, p, p)
     priors : ndarray of shape (K,)
     classes : sequence of K labels
     axis_names : sequence of str
-        Ready to draw.
+        The names of the axes, ready to draw.
     mass : sequence of float, default=(0.5, 0.9)
-        Between 0 and 1.
+        The shares of each Gaussian that its ellipses hold, between 0 and 1.
     pairs : sequence of pairs of labels, optional
-        Boundaries to draw whole.
+        The pairs of classes whose boundaries are drawn whole.
     points : ndarray of shape (n, p), optional
     codes : ndarray of int of shape (n,), optional
     note : str, default=""
-        What the picture leaves out.
+        A note on what the picture leaves out.
 
     Attributes
     ----------
     ax_ : Axes
     figure_ : Figure
     ellipses_ : list of K lists of Ellipse
-        One for each mass; of one coordinate, K lists of (low, high).
+        One for each mass; for one coordinate, K lists of (low, high).
     means_ : list of PathCollection
     borders_ : dict of (label, label) to list of Line2D
-        Between regions.
+        The borders between regions.
     faint_ : dict of (label, label) to list of Line2D
-        Where a third class wins.
+        The parts of boundaries where a third class wins.
     points_ : list of PathCollection
     regions_ : list of PathPatch
-        One a class; none of one coordinate.
+        One for each class; none for one coordinate.
 
     References
     ----------
@@ -165,20 +165,20 @@ class DiscriminantDisplay(Display):
             :class:`~separatrix.QuadraticDiscriminantAnalysis`, or scikit-learn's (the linear one
             with ``store_covariance=True`` where two of more columns are drawn).
         X : array-like or sparse matrix of shape (n_samples, n_features), optional
-            Points to draw; only the columns shown are read of a sparse matrix.
+            Points to draw; of a sparse matrix only the columns shown are read.
         y : array-like of shape (n_samples,), optional
-            Their labels.
+            The labels of the points.
         mass : sequence of float, default=(0.5, 0.9)
             Shares of each Gaussian that its ellipses hold.
         pairs : sequence of pairs of labels, optional
-            Boundaries to draw whole, faint where a third class wins; by default all of up to
-            three classes, and none of more.
+            The pairs of classes whose boundaries are drawn whole, faint where a third class wins;
+            by default all pairs of up to three classes, and none of more.
         features : pair of int or str, optional
             Two columns to draw, with the marginal Gaussians in them.
         ax : Axes, optional
         note : bool, default=True
-            What is shown, above the axes, where it is not two columns as they are; False where
-            a caption says it.
+            Whether to write above the axes what is shown, where it is not two columns as they are;
+            False where a caption does.
 
         Returns
         -------
@@ -217,7 +217,7 @@ class DiscriminantDisplay(Display):
         ----------
         ax : Axes, optional
         note : bool, default=True
-            What is shown, above the axes.
+            Whether to write above the axes what is shown.
 
         Returns
         -------
@@ -279,7 +279,7 @@ class DiscriminantDisplay(Display):
         return bool(np.all(self.covariances == np.eye(self.means.shape[1])))
 
     def _ellipse(self, j: int, mass: float, colour: str) -> Ellipse:
-        """The points whose Mahalanobis distance from the mean has the stated probability."""
+        """The ellipse about the mean of a class that holds the stated mass of its Gaussian."""
         half, angle = ellipse_of(self.covariances[j], mass)
         innermost = mass == self.mass[0]
         # Fills of many classes would add up to mud.
@@ -292,7 +292,7 @@ class DiscriminantDisplay(Display):
         return Ellipse(centre, *(2.0 * half).tolist(), angle=math.degrees(angle), **looks)
 
     def _extent(self) -> tuple[np.ndarray, np.ndarray]:
-        """Room for the points and the largest ellipses."""
+        """The limits of the points and the largest ellipses, a little enlarged."""
         radius = math.sqrt(chi2.ppf(max(self.mass), 2))
         reach = radius * np.sqrt(np.einsum("kjj->kj", self.covariances))
         points = self.means[:0] if self.points is None else self.points
@@ -300,7 +300,7 @@ class DiscriminantDisplay(Display):
         return low - 0.05 * span, high + 0.05 * span
 
     def _plot_borders(self, ax: Axes, extent: Extent) -> None:
-        """Where two classes are equal: a border, and faint where a third class wins."""
+        """Draw the lines on which two classes are equal, faint where a third class wins."""
         known, scores = self.classes, self.discriminant.decision
         surfaces = {
             (i, j): self.discriminant.boundary(known[i], known[j])
@@ -396,7 +396,7 @@ def _masses(mass: Any) -> tuple[float, ...]:
 
 
 def _gaussians(model: Any, found: Discriminant, features: Any) -> tuple[dict[str, Any], Any]:
-    """The Gaussians in the coordinates of the picture, and how rows get there."""
+    """The Gaussians in the coordinates of the picture, and the columns or the map for rows."""
     d, columns = found.n_features, column_names(found.names, found.n_features)
     priors = np.asarray(model.priors_, dtype=np.float64)
     means = np.asarray(model.means_, dtype=np.float64)
@@ -511,7 +511,7 @@ def _points(
 
 
 def _roots(boundary: Hyperplane | Quadric) -> list[float]:
-    """Where two classes of one coordinate are equal."""
+    """The points of one coordinate at which the discriminants of two classes are equal."""
     if isinstance(boundary, Hyperplane):
         return [float(boundary.point[0])] if boundary.w[0] != 0.0 else []
     assert boundary.origin is not None

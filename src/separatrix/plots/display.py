@@ -1,4 +1,4 @@
-"""What every display is: data first, then axes and a figure once it is drawn."""
+"""The base of every display: data first, then axes and a figure once it is drawn."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from separatrix.plots.points import figure_of, one_axes, write_legend
 # How an artist looks, as keywords of matplotlib.
 Looks = dict[str, Any]
 
-# Frames of an animation, where nobody says which.
+# The most frames of an animation, by default.
 _FRAMES = 120
 
 
@@ -33,7 +33,7 @@ class Display:
     ----------
     axes_ : ndarray of Axes
     ax_ : Axes
-        One of them, or the only one.
+        The main axes, or the only ones.
     figure_ : Figure
     """
 
@@ -54,7 +54,7 @@ class Animated:
     Attributes
     ----------
     frame_size : (float, float)
-        Inches of a frame.
+        The width and the height of a frame, in inches.
     """
 
     frame_size: tuple[float, float] = (5.6, 6.2)
@@ -65,7 +65,7 @@ class Animated:
         raise NotImplementedError
 
     def legend_handles(self) -> list[Any]:
-        """What has been drawn, for a legend."""
+        """The handles of what has been drawn, for a legend."""
         raise NotImplementedError
 
     def _draw_step(self, k: int, ax: Axes) -> None:
@@ -97,7 +97,7 @@ class Animated:
         Parameters
         ----------
         k : int
-            From 0 to ``n_frames - 1``.
+            The number of the frame, from 0 to ``n_frames - 1``.
         ax : Axes
         """
         self._draw_step(k, ax)
@@ -121,8 +121,9 @@ class Animated:
         Returns
         -------
         Path
-            Of the file, which is complete, or not written at all.  It has all steps, or of more
-            than 120 the first few, the last, and some between, ever farther apart.
+            The path of the file, which is complete, or not written at all.  It has all steps, or,
+            if there are more than 120, the first few, the last, and some between, ever farther
+            apart.
 
         Raises
         ------
@@ -207,7 +208,7 @@ class Animated:
 
 
 def spread_steps(n: int, limit: int) -> list[int]:
-    """Numbers from 1 to ``n``: all, or of more than ``limit`` the first few, then ever fewer."""
+    """The numbers from 1 to ``n``; if more than ``limit``, the first few, then ever fewer."""
     if n <= limit:
         return list(range(1, n + 1))
     few = max(3, limit // 3)

@@ -1,4 +1,4 @@
-"""What pictures ask of a fitted model and its rows: classes, targets, names, and R squared.
+"""The classes, targets, names and R squared of a fitted model and its rows, for pictures.
 
 A hyperplane is drawn like the model that it is the hyperplane of, see :func:`as_model`.
 """
@@ -27,7 +27,7 @@ _LETTERS = 28
 
 
 class PlaneClassifier(ClassifierMixin, BaseEstimator):
-    """A hyperplane as a classifier: what displays ask of a fitted model.
+    """A hyperplane as a classifier, with what displays need of a fitted model.
 
     Its rows have the slack that the hinge charges.  None are support vectors, for no fit chose the
     plane.
@@ -52,7 +52,7 @@ class PlaneClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[(self.decision_function(X) > 0.0).astype(int)])
 
 
-# What messages call it.
+# Its name in messages.
 PlaneClassifier.__name__ = "Hyperplane"
 
 
@@ -72,7 +72,7 @@ def as_model(model: Any, y: Any, *, numbers: bool = False) -> Any:
         return model
     targets = np.asarray(y)
     if numbers and targets.dtype.kind in "biuf" and not np.all(np.abs(targets) == 1):
-        # Most pictures need none of what comes with it.
+        # Imported here: most pictures do not need it.
         from sklearn.linear_model import LinearRegression
 
         regressor = LinearRegression()
@@ -83,7 +83,7 @@ def as_model(model: Any, y: Any, *, numbers: bool = False) -> Any:
 
 
 def last_step(model: Any) -> Any:
-    """What a pipeline ends in; any other model itself."""
+    """The last step of a pipeline; any other model itself."""
     return model.steps[-1][1] if is_pipeline(model) else model
 
 
@@ -195,7 +195,7 @@ def two_labels(name: str, pair: Any, known: list[Any]) -> tuple[Any, Any]:
     Raises
     ------
     ValueError
-        For what is no pair, or a label that is not known.
+        For something that is not a pair, or a label that is not known.
     """
     if isinstance(pair, str) or np.size(pair) != 2 or pair[0] == pair[1]:
         raise ValueError(f"{name}={pair!r} must be two different labels.")
@@ -229,7 +229,7 @@ def two_columns(
 ) -> tuple[int, int]:
     """The positions of two columns, or of two weights, which are given by name or position.
 
-    ``called``: the parameter that holds them.
+    ``called`` is the parameter that holds them.
 
     Raises
     ------
@@ -313,7 +313,7 @@ def column_names(names: Any, n_features: int) -> list[str]:
 
 
 def quietly(function: Any, rows: Any) -> Any:
-    """A prediction without scikit-learn's word on arrays for models that know names.
+    """A prediction without scikit-learn's warning about arrays for models that know names.
 
     Points of a picture are of the model's own columns, whatever these are called.
     """
@@ -347,7 +347,7 @@ def target_label(y: Any) -> str:
 
 
 def r_squared(y: np.ndarray, fitted: np.ndarray) -> float:
-    """The share of the targets' spread that a fit takes away; NaN where there is none."""
+    """The share of the targets' variation that a fit explains; NaN where there is none."""
     r = y - fitted
     spread = float(((y - y.mean()) ** 2).sum())
     if spread == 0.0:
@@ -358,7 +358,7 @@ def r_squared(y: np.ndarray, fitted: np.ndarray) -> float:
 
 
 def r2_text(value: float, kind: str = "") -> str:
-    """``$R^2$ = ...``, which reads 1 of an exact fit alone; empty for NaN."""
+    """``$R^2$ = ...``, which reads 1 for an exact fit alone; empty for NaN."""
     if math.isnan(value):
         return ""
     text = f"{value:.4g}"

@@ -27,17 +27,17 @@ from separatrix.plots.points import (
 from separatrix.plots.space import axes_in_space, draw_plane, draw_stems, scatter_about
 from separatrix.plots.style import ink, muted, number, plain_all
 
-# The foot of the plane is shown unless the picture would become so many times larger by it.
+# The foot of the plane is shown unless it would make the picture more than this many times larger.
 _FAR = 3.0
-# Axes of more different ranges are not drawn to one scale.
+# Axes whose ranges differ by a larger factor are not drawn to one scale.
 _RATIO = 4.0
 # The arrow is the normal vector itself where its length is within these shares of the picture.
 _SHORT, _GOOD, _LONG = 0.12, 0.3, 0.7
-# The shortest side of the box, of the longest.
+# The shortest side of the box is at least this share of the longest.
 _NARROW = 0.62
-# Degrees that the eye is aside of the arrow.
+# The angle between the eye and the arrow, in degrees of azimuth.
 _ASIDE = 55.0
-# Distances of more points are not written.
+# The largest number of points whose distances are written.
 _WRITTEN = 12
 
 
@@ -54,17 +54,17 @@ class HyperplaneDisplay(Display):
     low, high : ndarray of shape (d,)
         Corners of the box that is shown.
     arrow : ndarray of shape (2, d)
-        From where to where it goes.
+        The start and the end of the arrow.
     scale : float
         The length of the arrow, in units of that of ``w``.
     names : list of str
-        Of the axes, ready to draw.
+        The names of the axes, ready to draw.
     points : ndarray of shape (n, d)
     codes : ndarray of int, shape (n,)
     classes : list
         The labels; None where the points have none.
     stems : ndarray of shape (n, 2, d)
-        From each point to the nearest one of the hyperplane, where they are drawn.
+        Segments from each point to the nearest one of the hyperplane, where they are drawn.
     distances : ndarray of shape (n,)
         Signed distances, the lengths of the stems.
     far : bool
@@ -113,14 +113,14 @@ class HyperplaneDisplay(Display):
         Parameters
         ----------
         plane : Hyperplane or pair (w, b)
-            Of two or three features.
+            A hyperplane of two or three features.
         X : array-like or sparse matrix of shape (n_samples, n_features), optional
         y : array-like of shape (n_samples,), optional
-            -1 and +1, or any two labels.
+            The labels: -1 and +1, or any two.
         distances : bool, default=False
-            Draw the way from each point to the hyperplane.
+            Whether to draw the shortest segment from each point to the hyperplane.
         ax : Axes, optional
-            Of three dimensions for three features.
+            Axes with ``projection="3d"`` for three features.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class HyperplaneDisplay(Display):
         Raises
         ------
         TypeError
-            For what is no hyperplane.
+            If ``plane`` is not a hyperplane.
         ValueError
             If it has other than two or three dimensions, or weights of zero only, or for points
             that do not fit.
@@ -195,7 +195,7 @@ class HyperplaneDisplay(Display):
         Parameters
         ----------
         ax : Axes, optional
-            Of three dimensions for three features.
+            Axes with ``projection="3d"`` for three features.
 
         Returns
         -------
@@ -250,7 +250,7 @@ class HyperplaneDisplay(Display):
 
 
 def _foot(plane: Hyperplane, points: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Places to show beside the points, the arrow's start last, and whether the foot is far."""
+    """Points to show besides the data, the arrow's start last, and whether the foot is far."""
     foot = plane.point[None]
     if not len(points):
         reach = float(np.linalg.norm(foot)) or 1.0

@@ -36,23 +36,23 @@ from separatrix.plots.style import ink, muted, plain, plain_all
 from separatrix.plots.zero_set import level_sets
 from separatrix.verification.audit import kernel_of
 
-# A lift of more coordinates is not looked into.
+# The most coordinates of a lift that is computed.
 _MOST_COORDINATES = 2_000
-# Terms of the third coordinate that its axis names.
+# The most terms of the third coordinate that its axis names.
 _TERMS = 2
-# Relative to the largest: a weight that is zero but for rounding.
+# Weights whose norm is at most this share of that of all weights are zero but for rounding.
 _ZERO = 1e-9
-# Points a side of the surface of scores.
+# Points along a side of the surface of scores.
 _SURFACE = 41
-# From this shape on a unit across is no longer drawn as long as one up.
+# Axes whose ranges differ by a larger factor are not drawn to one scale.
 _SLENDER = 4.0
-# Letters of a column's name.
+# The most letters of a column's name.
 _LETTERS = 18
 # The digits of an exponent.
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # The levels of the score that are drawn: the boundary, and the two lines beside it.
 _LEVELS = (-1.0, 0.0, 1.0)
-# Letters of both classes' names for which there is room beside the first panel's title.
+# The most letters of both classes' names that fit beside the first panel's title.
 _BESIDE_TITLE = 20
 
 
@@ -72,21 +72,21 @@ class KernelDisplay(Display):
     ----------
     points : ndarray of shape (n, 2)
     codes : ndarray of int of shape (n,)
-        Positions in ``classes``.
+        The classes of the points, as positions in ``classes``.
     classes : sequence of two labels
     decision : callable
-        From points of shape (k, 2) to scores of shape (k,).
+        A function from points of shape (k, 2) to scores of shape (k,).
     lifted : ndarray of shape (n, 3)
     plane : Hyperplane
-        In the three coordinates.
+        The plane in the three coordinates.
     axis_names : sequence of two str
-        Ready to draw.
+        The names of the two features, ready to draw.
     lift_names : sequence of three str
-        Ready to draw.
+        The names of the three coordinates, ready to draw.
     support : ndarray of int
-        Rows of the support vectors.
+        The rows of the support vectors.
     formula : str
-        The kernel.
+        The formula of the kernel.
     finite : bool, default=True
         Whether ``lifted`` are coordinates of the lift; else the third is the score.
 
@@ -95,17 +95,17 @@ class KernelDisplay(Display):
     axes_ : ndarray of three Axes
         The second is three-dimensional.
     ax_ : Axes
-        The last of them.
+        The last of the axes.
     figure_ : Figure
     points_ : list of PathCollection
-        Of the first panel.
+        The points of the first panel.
     plane_ : Poly3DCollection
     lifted_ : list of Path3DCollection
     surface_ : Poly3DCollection or None
-        The score, of a kernel without a finite lift.
+        The surface of the score, for a kernel without a finite lift.
     boundary_ : list of Line2D
     margin_lines_ : list of Line2D
-        Where the score is -1 or +1.
+        The lines where the score is -1 or +1.
     support_ : PathCollection or None
 
     References

@@ -50,15 +50,15 @@ from separatrix.verification.audit import verify
 
 # More squares than this hide one another; more stems than this make a solid block.
 _MOST_SQUARES, _MOST_STEMS = 50, 500
-# Relative to the lengths: how far from a right angle a projection may be by rounding.
+# The deviation from a right angle that a projection may have by rounding, relative to the lengths.
 _RIGHT = 1e-6
-# Relative to the targets: a side that is nothing but rounding.
+# A shorter side of the triangle, relative to the targets, is nothing but rounding.
 _SMALL = 1e-9
 
 
 @dataclass(frozen=True)
 class RightTriangle:
-    r"""Targets, their projection on what the columns span, and the residual.
+    r"""The targets, their projection on the span of the columns, and the residual.
 
     Attributes
     ----------
@@ -67,13 +67,13 @@ class RightTriangle:
     fitted : float
         :math:`|\hat y - \bar y|`, or :math:`|\hat y|`: the side within the space of the columns.
     residual : float
-        :math:`|y - \hat y|`, at a right angle to it.
+        :math:`|y - \hat y|`, the side at a right angle to ``fitted``.
     cosine : float
-        Of the angle between the residual and the fit: 0 but for rounding.
+        The cosine of the angle between the residual and the fit: 0 but for rounding.
     centred : bool
-        Whether means are taken off.
+        Whether means are subtracted.
     words : str
-        How far the residual is from orthogonal to the columns.
+        A statement of how far the residual is from orthogonal to the columns.
     """
 
     total: float
@@ -92,7 +92,7 @@ class RightTriangle:
 class _Squares(PolyCollection):
     """Squares that stand on vertical segments, as wide on the screen as they are high.
 
-    How many units of x are as long as one of y is known only when it is drawn.
+    The number of units of x that are as long as one of y is known only when it is drawn.
     """
 
     def __init__(self, ax: Axes, x: np.ndarray, low: np.ndarray, high: np.ndarray, side: np.ndarray,
@@ -100,7 +100,7 @@ class _Squares(PolyCollection):
         self._shape = x, low, high, side
         self._home = ax
         super().__init__([], **kwargs)
-        # Layout asks for extents before anything is drawn.
+        # The layout needs extents before anything is drawn.
         self.set_in_layout(False)
 
     def fit_screen(self) -> None:
@@ -116,54 +116,55 @@ class _Squares(PolyCollection):
 
 
 def units_per_unit(ax: Axes) -> float:
-    """How many units of x are as long on the screen as one unit of y."""
+    """The number of units of x that are as long on the screen as one unit of y."""
     box, view = ax.bbox, ax.viewLim
     return float((view.width / box.width) * (box.height / view.height))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LeastSquaresDisplay(Display):
-    r"""Least squares: residuals as squares of which the sum is smallest, and the projection.
+    r"""Least squares: residuals as squares whose sum is smallest, and the projection.
 
-    With one feature the line through the points; with several the observed against the fitted
-    values, where the line is the diagonal, or, where asked for, two features and the plane above
-    them.  Squares are squares on the screen, with the residual for a side.  The second panel, where
-    asked for, is the geometry in the space that has one dimension a row: the fit is the foot of the
-    perpendicular from the targets on what the columns span.
+    With one feature the picture shows the line through the points; with several, the observed
+    against the fitted values, where the line is the diagonal, or, with ``surface``, two features
+    and the plane above them.  Squares are squares on the screen, with the residual for a side.  The
+    second panel, with ``projection``, is the geometry in the space that has one dimension a row:
+    the fit is the foot of the perpendicular from the targets on the span of the columns.
 
     Parameters
     ----------
     x : ndarray of shape (n,)
-        Across: the feature, or the fitted values.
+        The horizontal coordinates: the feature, or the fitted values.
     y : ndarray of shape (n,)
-        Observed.
+        The observed targets.
     fitted : ndarray of shape (n,)
     line : tuple of float
         Slope and intercept of the line drawn: the fit, or the diagonal.
     x_label, y_label : str
-        Ready to draw.
+        The labels of the axes, ready to draw.
     r2 : float
         :math:`1 - \sum r_i^2 / \sum (y_i - \bar y)^2`; NaN where the targets do not vary.
     several : bool, default=False
         Whether ``x`` are fitted values.
     codes : ndarray of int of shape (n,), optional
-        Of a classifier: -1 and +1 are drawn with the colours of the classes.
+        The classes of the rows of a classifier, in whose colours -1 and +1 are drawn.
     classes : sequence of two labels, optional
     boundary : float, optional
-        Where the line crosses 0.
+        The place at which the line crosses 0.
     plane : Hyperplane, optional
-        In the space of two features and the target, where the picture has three dimensions.
+        The plane in the space of two features and the target, where the picture has three
+        dimensions.
     features : ndarray of shape (n, 2), optional
-        The two features, beside ``plane``.
+        The two features of the rows, where there is a ``plane``.
     feature_names : list of str, optional
-        Ready to draw.
+        The names of the two features, ready to draw.
     triangle : RightTriangle, optional
 
     Attributes
     ----------
     axes_ : ndarray of Axes
     ax_ : Axes
-        The first of them.
+        The first of the axes.
     figure_ : Figure
     points_ : PathCollection, or list of one a class
     line_ : Line2D or None
@@ -235,14 +236,15 @@ class LeastSquaresDisplay(Display):
         y : array-like of shape (n_samples,)
             Numbers, or the labels of a classifier.
         squares : bool, default=True
-            Residuals as squares; else as segments.
+            Whether to draw residuals as squares; else as segments.
         projection : bool, default=False
-            Also draw the triangle of targets, fit and residual, in a second panel.  It has its
-            right angle for the rows of the fit, and without a penalty.
+            Whether to draw the triangle of targets, fit and residual, in a second panel.  It has
+            its right angle for the rows of the fit, and without a penalty.
         surface : bool, default=False
-            Of two features draw the plane in three dimensions, with residuals as segments.
+            Whether to draw the plane above two features in three dimensions, with residuals as
+            segments.
         ax : Axes, or two of them with ``projection``, optional
-            One of ``projection="3d"`` with ``surface``.
+            Axes with ``projection="3d"`` for ``surface``.
 
         Returns
         -------
@@ -251,7 +253,7 @@ class LeastSquaresDisplay(Display):
         Raises
         ------
         TypeError
-            If a model of one feature has no slope, or with ``surface`` of two.
+            If a model of one feature, or of two with ``surface``, has no slope for each.
         ValueError
             For ``surface`` with other than two features, or with ``projection``; for more than one
             target or more than two classes; or, with ``projection``, where the residual is not
@@ -321,7 +323,7 @@ class LeastSquaresDisplay(Display):
         Parameters
         ----------
         ax : Axes, or two of them where there is a triangle, optional
-            One of ``projection="3d"`` where there is a plane.
+            Axes with ``projection="3d"`` where there is a plane.
         squares : bool, default=True
 
         Returns
@@ -443,7 +445,7 @@ class LeastSquaresDisplay(Display):
         )
 
     def _limits(self, ax: Axes, squared: bool) -> None:
-        """Room for the points, the line, and the squares at about the final shape."""
+        """Set limits that include the points, the line, and the squares, about in final shape."""
         r, side = self.y - self.fitted, _sides(self.y - self.fitted, self.line[0])
         both = np.concatenate([self.y, self.fitted])
         low, high = padded(both.min(), both.max(), 0.06, 0.5)
@@ -502,7 +504,7 @@ class LeastSquaresDisplay(Display):
 
     @staticmethod
     def _label_triangle(ax: Axes, t: RightTriangle, radius: float) -> None:
-        """The lengths beside the sides, and what they say of the sums of squares."""
+        """Write the lengths beside the sides, and the sums of squares below."""
         base, height = t.fitted / t.total, t.residual / t.total
         middle, slope = 0.5 * base, math.atan2(height, base)
         across, up = math.cos(slope), math.sin(slope)
@@ -544,7 +546,7 @@ def _number(value: float) -> str:
 
 
 def _sides(r: np.ndarray, slope: float) -> np.ndarray:
-    """+1 for squares to the right, -1 to the left: away from the line, that none crosses it."""
+    """The sides of the squares: +1 to the right, -1 to the left, so that none crosses the line."""
     return np.where(r * slope > 0.0, -1.0, 1.0)
 
 
@@ -554,7 +556,7 @@ def _equation(slope: float, level: float, x: str) -> str:
 
 
 def _slopes_of(model: Any, n_features: int) -> tuple[np.ndarray, float]:
-    """Slopes and intercept of a model of so many features."""
+    """The slopes and the intercept of a model of ``n_features`` features."""
     coef = getattr(model, "coef_", None)
     if coef is None or np.size(coef) != n_features:
         what, drawn = ("one number", "line") if n_features == 1 else ("two numbers", "plane")

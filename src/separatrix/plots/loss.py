@@ -19,7 +19,7 @@ from separatrix.plots.fitted import class_codes, last_step, one_a_class
 from separatrix.plots.points import axes_row, figure_of, one_axes, place_text, write_title
 from separatrix.plots.style import class_colours, ink, muted, plain
 
-# Told apart in grey too; zero-one, which the others stand in for, is the solid one.
+# Distinguishable in grey too; zero-one, which the others stand in for, is the solid one.
 _DASHES: dict[str, Any] = {
     "zero_one": "-",
     "perceptron": (0, (1, 1.2)),
@@ -32,11 +32,11 @@ _DASHES: dict[str, Any] = {
 _OTHER_DASHES: tuple[Any, ...] = ((0, (8, 2, 2, 2)), (0, (5, 4)), (0, (1, 3)))
 _HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "||||")
 _RANGE = (-3.0, 3.0)
-# Where the curves of the margins that matter are, and no square dwarfs them.
+# The top of the axis: curves are shown at the margins that matter, and no square dwarfs them.
 _TOP = 4.2
-# Classes up to which each has a colour of its own in the histogram.
+# The largest number of classes that have colours of their own in the histogram.
 _NAMED = 6
-# Inches of axes below which a legend is kept short.
+# The width of axes, in inches, below which a legend is kept short.
 _NARROW = 4.0
 
 
@@ -95,7 +95,7 @@ def _called(loss: MarginLoss) -> str:
 def _curve(
     ax: Axes, loss: MarginLoss, ends: tuple[float, float], step: bool, style: dict[str, Any]
 ) -> Line2D:
-    """A loss over the margin; of a step the end that belongs to each side."""
+    """Draw a loss over the margin; a step gets a mark for the end that belongs to each side."""
     low, high = ends
     if not step:
         z = np.linspace(low, high, 601)
@@ -112,25 +112,24 @@ def _curve(
 class LossDisplay(Display):
     r"""The losses over the margin :math:`z = y\,(w \cdot x + b)`, and the margins of data below.
 
-    What is judged is zero-one: 1 for a mistake, else 0.  What is minimised is a loss that a slope
-    can be taken of; the picture shows how they differ: what a correct point far from the
-    boundary costs, where a point begins to cost anything, and how fast the cost of a mistake
-    grows.
+    Predictions are judged by the zero-one loss: 1 for a mistake, else 0.  Models minimise a loss
+    that has a slope; the picture shows how they differ: what a correct point far from the boundary
+    costs, where a point begins to cost anything, and how fast the cost of a mistake grows.
 
     Parameters
     ----------
     losses : sequence of MarginLoss
     emphasised : MarginLoss, optional
-        The one that stands out; it is drawn also if it is not among ``losses``.
+        The loss that stands out; it is drawn also if it is not among ``losses``.
     margins : ndarray of shape (n_samples,), optional
         Margins of data, for the histogram.
     codes : ndarray of int of shape (n_samples,), optional
         Position of every row's class in ``classes``.
     classes : sequence, optional
     name : str, default=""
-        Of the model, for the title.
+        The name of the model, for the title.
     multinomial : bool, default=False
-        Whether what is minimised is the multinomial form of the log loss.
+        Whether the model minimises the multinomial form of the log loss.
 
     Attributes
     ----------
@@ -138,21 +137,22 @@ class LossDisplay(Display):
         With two classes and a loss that is 0 from some margin on, such as 1 for the hinge: that
         margin.
     n_mistakes_, n_within_ : int, int or None
-        With margins: how many are not above 0, and how many are below ``level_``.
+        The numbers of margins that are not above 0, and that are below ``level_``, if there are
+        margins.
     ax_ : Axes
-        Of the curves.
+        The axes of the curves.
     histogram_ax_ : Axes or None
     figure_ : Figure
     curves_ : dict of Line2D
-        By the name of the loss.
+        The curves, by the names of the losses.
     bars_ : list
-        One container of bars a class; of more than six classes one for all of them.
+        One container of bars a class; for more than six classes one for all of them.
     counts_ : ndarray of shape (n_classes, n_bins)
         The rows of each class in each bar.
     edges_ : ndarray of shape (n_bins + 1,)
-        Between the bars; the first and the last bar also hold what is beyond them.
+        The edges of the bars; the first and the last bar also hold the margins beyond them.
     beyond_ : tuple of int
-        How many margins those are, below and above.
+        The numbers of margins beyond the first and beyond the last edge.
 
     Examples
     --------
@@ -206,22 +206,21 @@ class LossDisplay(Display):
         """Draw the loss that a model minimises among the others, and its margins on data below.
 
         With two classes the margin is the label, -1 or +1, times the score.  With more it is the
-        score of the row's own class less the best other score, as the axis says; what a model that
-        takes one class against the rest minimises is a sum of losses of *its* margins, one a
-        class.
+        score of the row's own class less the best other score, as the axis says; a model that takes
+        one class against the rest minimises a sum of losses of *its* margins, one a class.
 
         Parameters
         ----------
         model : estimator
-            Fitted, with ``decision_function``: of this library, of scikit-learn, or a pipeline
-            that ends in one.  Where what it minimises is no loss of the margin, no curve stands
-            out, and the title says so.
+            A fitted model with ``decision_function``, of this library or of scikit-learn, or a
+            pipeline that ends in one.  Where it does not minimise a loss of the margin, no curve
+            stands out, and the title says so.
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         losses : str, MarginLoss or sequence of them, optional
             The losses beside the model's own, as in :meth:`from_losses`; by default all.
         ax : sequence of two Axes, optional
-            For the curves and for the histogram.
+            Axes for the curves and for the histogram.
 
         Returns
         -------
@@ -305,9 +304,9 @@ class LossDisplay(Display):
 
     @staticmethod
     def _range(margins: np.ndarray) -> tuple[float, float]:
-        """What the axis shows: three units to either side, and more where many margins are."""
+        """The range of the axis: three units to either side, and more where many margins are."""
         low, high = np.quantile(margins, [0.01, 0.98])
-        # Beyond that the curves could not be told apart any more.
+        # Beyond that the curves could no longer be distinguished.
         low, high = np.clip(low, -6.0, _RANGE[0]), np.clip(high, _RANGE[1], 9.0)
         return float(np.floor(2.0 * low) / 2.0), float(np.ceil(2.0 * high) / 2.0)
 
@@ -360,7 +359,7 @@ class LossDisplay(Display):
 
     def _draw_histogram(self, ax: Axes, margins: np.ndarray, low: float, high: float) -> None:
         assert self.codes is not None and self.classes is not None
-        # A bar ends at 0 and one at 1, where what it means to be there changes.
+        # One bar ends at 0 and another at 1, where the meaning of a margin changes.
         width = 0.25 if high - low <= 8 else 0.5
         edges = self.edges_ = np.arange(low / width, high / width + 0.5) * width
         # A margin of exactly 0 is a mistake, so a bar holds its right end.
@@ -392,14 +391,14 @@ class LossDisplay(Display):
             ax.legend(handles, labels, loc="best", ncols=columns, fontsize="small")
 
     def _draw_bars(self, ax: Axes, width: float) -> np.ndarray:
-        """The bars of each class on those of the one before; where the last ones end."""
+        """Draw the bars of each class on those of the one before; return where the last end."""
         assert self.classes is not None
         named = len(self.classes) <= _NAMED
-        # Slices of many classes tell nothing apart.
+        # Slices of many classes cannot be distinguished.
         stacked = self.counts_ if named else self.counts_.sum(axis=0, keepdims=True)
         labels = [plain(label, 20) for label in self.classes] if named else ["all classes"]
         colours = class_colours(len(labels)) if named else [muted()]
-        # The hatch has the edge's colour: classes are told apart in grey too.
+        # The hatch has the edge's colour: classes can be distinguished in grey too.
         looks: Looks = {"edgecolor": ink(), "linewidth": 0.3, "alpha": 0.75}
         bottom = np.zeros(stacked.shape[1])
         self.bars_ = []
@@ -410,7 +409,7 @@ class LossDisplay(Display):
         return bottom
 
     def _highest(self, top: float) -> float:
-        """What the axis holds: all bars, but of outer ones that would dwarf the others a part."""
+        """The height of the axis: that of all bars, or less where outer ones dwarf the others."""
         inner = float(self.counts_.sum(axis=0)[1:-1].max(initial=0))
         return min(top, 2.5 * inner) if inner else top
 

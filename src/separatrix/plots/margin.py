@@ -49,15 +49,15 @@ from separatrix.plots.points import (
 from separatrix.plots.style import ink, muted, paper
 from separatrix.plots.view import View
 
-# A row this little outside its margin line is on it, as fits go.
+# A row whose score is this little beyond its margin line counts as on it: fits have a tolerance.
 _ON = 1e-3
-# Axes of more different ranges are not drawn to one scale.
+# Axes whose ranges differ by a larger factor are not drawn to one scale.
 _RATIO = 4.0
-# Along the arrow across the margin, where its width is written.
+# Shares of the arrow across the margin at which its width may be written, in order of preference.
 _SHARES = (0.5, 0.25, 0.75, 0.125, 0.875, 0.375, 0.625, 0.0, 1.0)
-# By how much the lines beside the boundary may enlarge a picture that need not show them.
+# The largest factor by which the lines beside the boundary enlarge a picture by default.
 _LARGER = 2.0
-# The shorter side of a picture, of the longer.
+# The shorter side of a picture is at least this share of the longer.
 _NARROW = 0.62
 
 
@@ -65,12 +65,12 @@ _NARROW = 0.62
 class MarginDisplay(Display):
     r"""Boundary, the lines where the score is -1 and +1, support vectors, slack, and the width.
 
-    Of a linear model the lines are :math:`1/|w|` from the boundary, and the picture has one scale
+    For a linear model the lines are :math:`1/|w|` from the boundary, and the picture has one scale
     across and up, if the features allow, so that right angles look right.  A stem goes from each
     row with slack :math:`\xi = \max(0, 1 - y f(x))` to the margin line of its class, whose
-    distance is :math:`\xi/|w|`.  Of a kernel machine the lines are level sets, and what is nearest
-    to a row on its line is not what the kernel measures: instead of stems, the rings grow with
-    the slack.
+    distance is :math:`\xi/|w|`.  For a kernel machine the lines are level sets, and distances in
+    the picture are not those of the kernel's space: instead of stems, the rings grow with the
+    slack.
 
     Parameters
     ----------
@@ -83,17 +83,17 @@ class MarginDisplay(Display):
     points : ndarray of shape (n, 2)
     codes : ndarray of int, shape (n,)
     support : ndarray of bool, shape (n,)
-        Rows that are ringed: support vectors, of a model that has such.
+        The rows that are ringed: the support vectors, of a model that has any.
     slack : ndarray of shape (n,)
-        Zero for a model without.
+        The slack of each row; zero for a model without slack.
     stems : ndarray of shape (m, 2, 2)
-        From rows with slack to their margin line.
+        Segments from rows with slack to their margin line.
     arrow : ndarray of shape (2, 2), optional
-        Ends of the double arrow across the margin.
+        The ends of the double arrow across the margin.
     width : float, optional
         ``2/|w|``, in the space in which the model draws its plane.
     mistakes : int
-        Rows on the wrong side.
+        The number of rows on the wrong side.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class MarginDisplay(Display):
 
     @property
     def note(self) -> str:
-        """What the picture does not show as it is: two features, one scale, and all lines."""
+        """The note on what the picture does not show as it is: features, scale, and lines."""
         named = {"boundary": self.boundary}
         named |= {f"score {level:+g}": lines for level, lines in self.margins.items()}
         outside = [name for name, lines in named.items() if not lines]
@@ -143,7 +143,7 @@ class MarginDisplay(Display):
         return "; ".join(filter(None, (self._distortion(), text)))
 
     def _distortion(self) -> str:
-        """What panels on the same axes have in common."""
+        """The part of the note that panels on the same axes have in common."""
         crossed = self.arrow is not None or len(self.stems)
         if self._to_scale() or not crossed or self.view.kind == "distance":
             # Where the boundary is upright right angles look right to any scale.
@@ -171,29 +171,30 @@ class MarginDisplay(Display):
         Parameters
         ----------
         model : object
-            Fitted, of any library: ``LinearSVC``, ``SVC``, and any other with scores.  Only support
-            vector machines have support vectors and slack; of logistic regression, whose rows all
-            count, and of the perceptron the lines where the score is -1 and +1 are drawn.  Or a
-            :class:`~separatrix.Hyperplane` or a pair ``(w, b)``, with the slack that the hinge
+            A fitted model of any library: ``LinearSVC``, ``SVC``, or any other with scores.  Only
+            support vector machines have support vectors and slack; for logistic regression, whose
+            rows all count, and for the perceptron the lines where the score is -1 and +1 are drawn.
+            Or a :class:`~separatrix.Hyperplane` or a pair ``(w, b)``, with the slack that the hinge
             charges at it.
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         features : two names or positions of columns, optional
-            Show the slice along them.  By default what shows most without distortion: of a linear
-            model of more than two columns, the distance from the hyperplane across.
+            The columns of the slice to show.  By default the view that shows most without
+            distortion: for a linear model of more than two columns, the distance from the
+            hyperplane across.
         at : array-like of shape (n_features,), or dict of names or positions to values, optional
-            Where the slice is; other columns are held at their medians.
+            The point that the slice goes through; columns not given are held at their medians.
         classes : two labels, optional
-            Only these, of a model of more.
+            The two classes to show, of a model of more.
         slack : bool, default=True
-            Draw the stems, or let the rings grow.
+            Whether to draw the stems, or let the rings grow.
         extent : {"points", "margins"}, optional
-            What is shown: the points alone, or also the lines where the score of a linear model is
-            -1 and +1, however far away these are.  By default the lines are shown unless the
-            picture would become more than twice as large.
+            The part of the plane to show: that of the points alone, or also that of the lines where
+            the score of a linear model is -1 and +1, however far away these are.  By default the
+            lines are shown unless the picture would become more than twice as large.
         ax : Axes, optional
         **kwargs
-            To ``plot``.
+            Passed to ``plot``.
 
         Returns
         -------
@@ -202,7 +203,7 @@ class MarginDisplay(Display):
         Raises
         ------
         TypeError
-            For what is no fitted classifier, or one without scores (``decision_function``).
+            For a model that is not a fitted classifier, or has no scores (``decision_function``).
         ValueError
             For more than two classes, or data, labels or columns that do not fit.
         """
@@ -228,26 +229,28 @@ class MarginDisplay(Display):
         Parameters
         ----------
         estimator : object
-            With a parameter ``C`` or ``lam``, or a pipeline that ends in such; copies of it are
-            fitted, it stays as it is.
+            An estimator with a parameter ``C`` or ``lam``, or a pipeline that ends in one; copies
+            of it are fitted, and it stays as it is.
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         C, lam : sequence of positive float
-            One of the two; ``lam`` of an estimator that has only ``C`` is ``C = 1/(lam n)``.
+            The strengths, as one of the two; for an estimator that has only ``C``, a value of
+            ``lam`` stands for ``C = 1/(lam n)``.
         ax : array-like of Axes, optional
-            One a value.
+            One for each value.
         **kwargs
-            As ``features``, ``at``, ``slack`` and ``extent`` of :meth:`from_estimator`.
+            The parameters ``features``, ``at``, ``slack`` and ``extent`` of :meth:`from_estimator`.
 
         Returns
         -------
         sequence of MarginDisplay
-            One a value; ``model_`` is the model.  The sequence has ``axes_`` and ``figure_``.
+            One for each value; ``model_`` is its model.  The sequence has ``axes_`` and
+            ``figure_``.
 
         Raises
         ------
         TypeError
-            If the estimator is none.
+            If ``estimator`` is not an estimator.
         ValueError
             If both or none of ``C`` and ``lam`` are given, or a value is not positive.
         """
@@ -260,7 +263,7 @@ class MarginDisplay(Display):
             _fit(model, X, y)
             displays.append(cls._of(model, X, y, **kwargs))
             displays[-1].model_ = model  # type: ignore[attr-defined]
-        # What all of them need.
+        # The extent that includes those of all of them.
         ends = np.array([display.extent for display in displays])
         low, high = ends.min(axis=0).tolist(), ends.max(axis=0).tolist()
         for display in displays:
@@ -297,7 +300,7 @@ class MarginDisplay(Display):
         extent: str | None = None,
         **chosen: Any,
     ) -> MarginDisplay:
-        """The rows and what a model says of them; the lines come with the extent."""
+        """The display of rows and the model's scores of them; the lines come with the extent."""
         check_choice("extent", extent, [None, "points", "margins"])
         model = as_model(model, y)
         labels = _require_two_classes(model, y, chosen.get("classes"))
@@ -319,7 +322,7 @@ class MarginDisplay(Display):
         if labels is not None and len(labels) == 2 and _is_machine(last):
             support = _support(last, rows, margins)
             xi = np.maximum(0.0, 1.0 - margins)
-            # What a fit to a tolerance leaves is no slack.
+            # A remainder within the tolerance of a fit is not slack.
             xi[xi <= _ON] = 0.0
         display = cls(
             view=view,
@@ -350,7 +353,7 @@ class MarginDisplay(Display):
         return w if w.any() else None
 
     def _trace(self, extent: Extent) -> None:
-        """The lines within an extent, widened so that the picture is not a strip."""
+        """Find the lines within an extent, widened so that the picture is not a strip."""
         self.extent = extent
         if self._to_scale():
             left, right, bottom, top = extent
@@ -408,7 +411,7 @@ class MarginDisplay(Display):
         return f"{', '.join(parts)}\n{text}" if parts else text
 
     def _shape(self) -> float:
-        """Height over width of the axes."""
+        """The ratio of the height of the axes to their width."""
         if not self._to_scale():
             return 0.8
         left, right, bottom, top = self.extent
@@ -425,9 +428,9 @@ class MarginDisplay(Display):
         ----------
         ax : Axes, optional
         legend : bool, default=True
-            Beside the axes.
+            Whether to draw a legend beside the axes.
         note : bool, default=True
-            What is shown, above the axes, where it is not two features as they are.
+            Whether to write above the axes what is shown, where it is not two features as they are.
 
         Returns
         -------
@@ -479,7 +482,7 @@ class MarginDisplay(Display):
         return bool(self.slack.any()) and not len(self.stems) and self.view.kind != "line"
 
     def _write_width(self) -> None:
-        """The width beside or beyond the arrow."""
+        """Write the width beside or beyond the arrow."""
         assert self.arrow is not None
         halo = [patheffects.withStroke(linewidth=3.0, foreground=paper())]
         places = self.arrow[0] + np.outer(_SHARES, self.arrow[1] - self.arrow[0])
@@ -502,7 +505,7 @@ class MarginDisplay(Display):
 
 
 def _extent(view: View, points: np.ndarray, wanted: str | None) -> Extent:
-    """What part of the plane is shown: the points, and the lines of a linear score by request."""
+    """The extent of the points, and, if they are to be shown, of the lines of a linear score."""
     zero, planes = view.kind == "distance", view.planes()
     small = extent_of(points, through_zero=zero)
     plane = None if planes is None else difference(planes)
@@ -517,7 +520,7 @@ def _extent(view: View, points: np.ndarray, wanted: str | None) -> Extent:
 
 
 def _place_widths(displays: Sequence[MarginDisplay]) -> None:
-    """The widths of displays of one figure, once its layout says how many pixels there are."""
+    """Write the widths of displays of one figure, once its layout is known in pixels."""
     displays = [d for d in displays if d.width_]
     if displays:
         displays[0].figure_.draw_without_rendering()
@@ -526,7 +529,7 @@ def _place_widths(displays: Sequence[MarginDisplay]) -> None:
 
 
 def _models(estimator: Any, X: Any, name: str, values: list[float]) -> Iterator[Any]:
-    """Copies of an estimator, or of a pipeline that ends in one, by the strengths given."""
+    """Copies of an estimator, or of a pipeline that ends in one, with the strengths given."""
     if not hasattr(estimator, "get_params"):
         raise TypeError(f"estimator must be an estimator, not {type(estimator).__name__}.")
     last, prefix = last_step(estimator), ""
@@ -542,7 +545,7 @@ def _models(estimator: Any, X: Any, name: str, values: list[float]) -> Iterator[
     for value in values:
         changed = {name: value} if name in known else {"C": 1.0 / (value * n)}
         if name in known and other in known:
-            # One of the two: the other as when it is not given.
+            # Only one of the two is given: the other has its default.
             changed = {other: defaults[other].default, **changed}
         yield clone(estimator).set_params(**{prefix + key: v for key, v in changed.items()})
 
@@ -575,7 +578,7 @@ def _require_two_classes(model: Any, y: Any, classes: Any) -> Any:
 
 
 def _width(view: View, model: Any) -> float | None:
-    """``2/|w|``; None where the length of the weights says nothing."""
+    """The width ``2/|w|``; None where the length of the weights has no meaning."""
     planes = view.planes()
     if planes is None or stated(model, "_any_length"):
         return None
@@ -593,7 +596,7 @@ def _is_machine(model: Any) -> bool:
 
 
 def _support(model: Any, X: Any, margins: np.ndarray) -> np.ndarray:
-    """Support vectors: those the model names, if the rows are those of its fit."""
+    """The support vectors: those that the model names, if the rows are those of its fit."""
     near = margins <= 1.0 + _ON
     support = getattr(model, "support_", None)
     if support is None or int(np.max(support, initial=-1)) >= len(margins):

@@ -34,9 +34,9 @@ from separatrix.plots.style import (
 
 # The deepest tint of a cell: text in ink is readable on it, on light paper and on dark.
 _TINT = 0.55
-# Beyond so many classes numbers in the cells could not be read.
+# The largest number of classes with numbers in the cells; among more they could not be read.
 _NUMBERS = 25
-# Words of the classes beside the cells lie flat up to so many letters.
+# The names of the classes beside the cells are horizontal up to this number of letters.
 _FLAT = 6
 # Curves that a legend within the axes names.
 _INSIDE = 4
@@ -65,33 +65,32 @@ Target = tuple[str, np.ndarray, np.ndarray]
 def roc_display(
     model: Any, X: Any, y: Any, *, positive: Any = None, ax: Axes | None = None
 ) -> Panels[RocCurveDisplay]:
-    """Draw the ROC curve: how many of a class are found, against how many others with them.
+    """Draw the ROC curve: the true positive rate of a class against its false positive rate.
 
     Parameters
     ----------
     model : classifier
-        Fitted, of this library, of scikit-learn, or a pipeline; with ``decision_function`` or
-        ``predict_proba``.
+        A fitted classifier of this library or of scikit-learn, or a pipeline, with
+        ``decision_function`` or ``predict_proba``.
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        Rows that the model has not seen, if the curve is to say what to expect.
+        Rows that the model was not fitted to, if the curve is to show what to expect.
     y : array-like of shape (n_samples,)
     positive : label, optional
-        Of two classes the one that is looked for; by default the second.
+        The positive one of two classes; by default the second.
     ax : Axes, optional
 
     Returns
     -------
     sequence of RocCurveDisplay
-        scikit-learn's, with ``figure_`` and ``axes_``: of two classes one, of more
-        one a class against the rest, in the order of ``classes_``.
+        scikit-learn's displays, with ``figure_`` and ``axes_``: one for two classes, and for more
+        one for each class against the rest, in the order of ``classes_``.
 
     Raises
     ------
     TypeError
         For a model that has no classes or no scores.
     ValueError
-        For labels that the model does not know, or a class of which there are no rows here, or no
-        others.
+        For labels that the model does not know, or a class to which no row or every row belongs.
 
     Examples
     --------
@@ -110,34 +109,34 @@ def roc_display(
 def precision_recall_display(
     model: Any, X: Any, y: Any, *, positive: Any = None, ax: Axes | None = None
 ) -> Panels[PrecisionRecallDisplay]:
-    """Draw precision against recall: how many that are called a class are of it, and how many of
-    it are called so.
+    """Draw precision against recall.
 
-    The dotted lines are what chance gives: the share of the class among the rows.
+    Precision is the share of the rows predicted to be of a class that are of it, and recall the
+    share of the rows of the class that are predicted to be of it.  The dotted lines are the
+    precision of chance: the share of the class among the rows.
 
     Parameters
     ----------
     model : classifier
-        Fitted, of this library, of scikit-learn, or a pipeline; with ``decision_function`` or
-        ``predict_proba``.
+        A fitted classifier of this library or of scikit-learn, or a pipeline, with
+        ``decision_function`` or ``predict_proba``.
     X : array-like or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     positive : label, optional
-        Of two classes the one that is looked for; by default the second.
+        The positive one of two classes; by default the second.
     ax : Axes, optional
 
     Returns
     -------
     sequence of PrecisionRecallDisplay
-        scikit-learn's, as those of :func:`roc_display`.
+        scikit-learn's displays, as for :func:`roc_display`.
 
     Raises
     ------
     TypeError
         For a model that has no classes or no scores.
     ValueError
-        For labels that the model does not know, or a class of which there are no rows here, or no
-        others.
+        For labels that the model does not know, or a class to which no row or every row belongs.
 
     Examples
     --------
@@ -163,35 +162,35 @@ def calibration_display(
     positive: Any = None,
     ax: Axes | None = None,
 ) -> Panels[CalibrationDisplay]:
-    """Draw how often a class came about, against the probability that was predicted for it.
+    """Draw the observed share of a class against the probability that was predicted for it.
 
     Parameters
     ----------
     model : classifier
-        Fitted, with ``predict_proba``.
+        A fitted classifier with ``predict_proba``.
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        Rows that the model has not seen; on its training data it looks better than it is.
+        Rows that the model was not fitted to; on its training data it looks better than it is.
     y : array-like of shape (n_samples,)
     n_bins : int, default=10
-        Groups of rows of similar probability; each is a point.
+        The number of groups of rows of similar probability, each of which is a point.
     strategy : {"quantile", "uniform"}, default="quantile"
-        Groups of as many rows each, or of as wide a range of probabilities each.
+        Groups of equally many rows, or of equally wide ranges of probabilities.
     positive : label, optional
-        Of two classes the one whose probabilities are drawn; by default the second.
+        The one of two classes whose probabilities are drawn; by default the second.
     ax : Axes, optional
 
     Returns
     -------
     sequence of CalibrationDisplay
-        scikit-learn's, as those of :func:`roc_display`.
+        scikit-learn's displays, as for :func:`roc_display`.
 
     Raises
     ------
     TypeError
         For a model that has no probabilities.
     ValueError
-        For labels that the model does not know, a bad number of groups, a class of which there are
-        no rows here, or no others, or a ``positive`` that is not one of two classes.
+        For labels that the model does not know, a bad number of groups, a class to which no row or
+        every row belongs, or a ``positive`` that is not one of two classes.
 
     Examples
     --------
@@ -223,12 +222,12 @@ def calibration_display(
 def confusion_matrix_display(
     model: Any, X: Any, y: Any, *, normalize: str | None = None, ax: Axes | None = None
 ) -> ConfusionMatrixDisplay:
-    """Draw which classes are taken for which.
+    """Draw the confusion matrix: the rows of each class by the class that is predicted.
 
     Parameters
     ----------
     model : classifier
-        Fitted, of this library, of scikit-learn, or a pipeline.
+        A fitted classifier of this library or of scikit-learn, or a pipeline.
     X : array-like or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     normalize : {"true", "pred", "all"}, optional
@@ -240,7 +239,7 @@ def confusion_matrix_display(
     Returns
     -------
     ConfusionMatrixDisplay
-        scikit-learn's.  Above 25 classes there are no numbers in the cells.
+        scikit-learn's display.  Above 25 classes there are no numbers in the cells.
 
     Raises
     ------
@@ -281,7 +280,7 @@ def confusion_matrix_display(
         cmap=_tints(),
         colorbar=False,
         ax=ax,
-        # Set below: what is not a number a test would call one of.
+        # A format that suits the values, though the texts are replaced below.
         values_format="d" if normalize is None else ".2f",
     )
     values = display.confusion_matrix
@@ -324,7 +323,7 @@ def confusion_matrix_display(
 def _targets(
     model: Any, X: Any, y: Any, positive: Any, *, probabilities: bool = False
 ) -> list[Target]:
-    """One target a curve; where there are two classes, that of the positive one."""
+    """One target a curve; for two classes, only that of the positive one."""
     scores = _scores(model, X, probabilities=probabilities)
     codes = class_codes(model, y, len(scores))
     classes = np.asarray(model.classes_).tolist()
@@ -341,13 +340,13 @@ def _targets(
     if positive is not None and (positive not in classes or len(classes) != 2):
         raise ValueError(f"positive={positive!r} is not one of two classes of the model.")
     if positive is not None and positive == classes[0]:
-        # A probability of the other class is what is missing to 1.
+        # The probability of the other class is 1 minus this one.
         columns = {0: float(probabilities) - scores}
     return [(plain(classes[k], 18), codes == k, column) for k, column in columns.items()]
 
 
 def _scores(model: Any, X: Any, *, probabilities: bool) -> np.ndarray:
-    """Scores: one column, for the second class, or one a class."""
+    """The scores: one column, for the second of two classes, or one a class."""
     # The scores of two classes keep the order of rows whose probabilities round to the same number;
     # among more classes only probabilities of different rows are on one scale.
     several = len(getattr(model, "classes_", ())) > 2
@@ -373,7 +372,7 @@ def _curves(
     """scikit-learn's curve of every target, in this library's colours, dashes and words."""
     what, *labels, reference = _WORDS[kind]
     n = len(targets)
-    # Beside the axes there is room for the names of many classes.
+    # The names of many classes are beside the axes.
     axes, curves = one_axes(ax, figsize=(4.9 if n <= _INSIDE else 6.7, 4.9)), []
     dotted: Looks = {"color": muted(), "lw": 1.0, "ls": (0, (2, 2)), "zorder": 1}
     for k, target in enumerate(targets):
@@ -386,19 +385,19 @@ def _curves(
         if kind is CalibrationDisplay:
             curve.line_.set(marker=class_markers(n)[k], markersize=5)
         if kind is PrecisionRecallDisplay:
-            # What chance gives is the share of the class.
+            # The precision of chance is the share of the class.
             own = {**dotted, "color": colour if n > 1 else muted()}
             axes.axhline(float(positive.mean()), **own)
     if kind is not PrecisionRecallDisplay:
         axes.plot([0, 1], [0, 1], **dotted)
-    # On the edge of the picture is where the best curves are.
+    # The best curves are on the edge of the picture.
     ends = -0.02, 1.02
     axes.set(xlim=ends, ylim=ends, xlabel=labels[0], ylabel=labels[1])
     axes.set_aspect("equal", adjustable="box")
     rest = f", {n} classes, each against the rest" if n > 1 else f", class {targets[0][0]}"
     write_title(axes, f"{what}{rest}")
     handles = [*(curve.line_ for curve in curves), Line2D([], [], label=reference, **dotted)]
-    # Of few curves there is room within the axes, and of many none.
+    # The legend of few curves fits within the axes, that of many does not.
     beside = ax is None and n > _INSIDE
     size = "xx-small" if n > 20 else "small" if beside or n <= _INSIDE else "x-small"
     legend, holder = axes.get_legend(), figure_of(axes) if beside else axes
@@ -410,7 +409,7 @@ def _curves(
 
 
 def _tints() -> LinearSegmentedColormap:
-    """From nothing to a tint, by how much of the paper shines through."""
+    """A colour map from transparent to a tint that lets some of the paper through."""
     red, green, blue = (int(class_colours(2)[0][i : i + 2], 16) / 255 for i in (1, 3, 5))
     return LinearSegmentedColormap.from_list(
         "tint", [(red, green, blue, 0.0), (red, green, blue, _TINT)]

@@ -9,7 +9,7 @@ import numpy as np
 from separatrix.plots.zero_set import Field, Function
 
 _LEVELS = 9
-# What a field has in place of larger values.
+# The value at which a field clips larger ones.
 _FIELD_END = 1e300
 
 
@@ -21,18 +21,18 @@ def objective_levels(
     Parameters
     ----------
     objective : callable
-        Of points of shape (k, 2) to values of shape (k,).
+        A function from points of shape (k, 2) to values of shape (k,).
     best : ndarray of shape (2,)
-        Where the objective is the least that is known.
+        The point with the smallest known value of the objective.
     extent : (float, float, float, float)
-        Of the two weights.
+        The limits of the first weight, then of the second.
     cells : int
-        A side of the grid on which the objective is evaluated.
+        The number of cells along a side of the grid on which the objective is evaluated.
 
     Returns
     -------
     list of (float, list of ndarray of shape (k, 2))
-        Values with their polylines; none where the objective is the same everywhere, or too large
+        Levels with their polylines; none where the objective is the same everywhere, or too large
         for floats.
     """
     field = Field(objective, extent, cells=cells, halvings=0, steps=0)

@@ -28,9 +28,9 @@ class OrdersDisplay(Display):
     r"""Corrections and passes of the perceptron by the order of its visits, beside the bound.
 
     A row for each order and start, with discs whose areas are the shares of the runs that ended
-    with so many corrections or passes, and a bar at their median. The bound of the convergence
-    theorem, :math:`(R/\gamma)^2` from zero, is the same for all orders; each start has its own. It
-    says nothing of passes, of which each may make a single correction.
+    with that number of corrections or passes, and a bar at their median. The bound of the
+    convergence theorem, :math:`(R/\gamma)^2` from zero, is the same for all orders; each start has
+    its own. It does not bound the passes, each of which may make a single correction.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ class OrdersDisplay(Display):
     Attributes
     ----------
     axes_ : ndarray of two Axes
-        Corrections and passes.
+        The axes of the corrections and of the passes.
     ax_ : Axes
-        The first of them.
+        The first of the axes.
     figure_ : Figure
     bounds_ : list of Line2D
         The bound of each row, where the axis can hold it.
@@ -59,7 +59,7 @@ class OrdersDisplay(Display):
     runs: Sequence[OrderRuns]
 
     def labels(self) -> list[str]:
-        """The name of each row: its order and, of several starts, where it began."""
+        """The name of each row: its order and, if there are several starts, its start."""
         several = len({tuple(runs.start) for runs in self.runs}) > 1
         out = []
         for runs in self.runs:
@@ -129,7 +129,7 @@ class OrdersDisplay(Display):
         ax.plot([median, median], [y - 0.38, y + 0.38], color=ink(), lw=2.0, zorder=3)
 
     def legend_handles(self) -> list[Any]:
-        """What the picture's signs mean."""
+        """The handles of a legend of the picture's signs."""
         run: dict[str, Any] = {"marker": "o", "ls": "none", "color": class_colours(2)[0]}
         handles = [
             Line2D([], [], markersize=8, label="runs, by area", **run),

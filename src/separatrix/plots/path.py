@@ -28,15 +28,15 @@ class PathDisplay(Display):
     The strength is on a scale of powers of ten (shrinkage, which ends at zero, is not), the weaker
     penalty always to the right.  Scores are means over the folds, in a band of one standard error;
     a vertical line stands at the best, a dashed one at the strongest penalty within one standard
-    error of it.  Of the weights those that are largest at the weakest penalty have a name; the
-    others are there, and say only that they are.
+    error of it.  Only the weights that are largest at the weakest penalty have names; the others
+    are drawn without.
 
     Parameters
     ----------
     path : Path
     show : {"scores", "weights"}
     names : list of str
-        Of the columns.
+        The names of the columns.
     k : int
         The class whose weights are shown.
 
@@ -48,7 +48,8 @@ class PathDisplay(Display):
         The mean score, or the weights that have names, the largest first.
     band_ : PolyCollection or None
     choices_ : list of Line2D
-        Of scores: the best, and where it is another the one within one standard error.
+        For scores, the lines at the best strength and, if it differs, at the one within one
+        standard error.
 
     References
     ----------
@@ -88,11 +89,11 @@ class PathDisplay(Display):
         ----------
         path : Path
         show : {"scores", "weights"}, optional
-            By default scores where the path has them.
+            What to draw; by default ``"scores"`` where the path has them.
         feature_names : sequence of str, optional
-            By default those that the models were fitted with, or numbers.
+            The names of the columns; by default those that the models were fitted with, or numbers.
         class_index : int, default=0
-            For more than two classes: the row of ``coef_`` that is shown.
+            The row of ``coef_`` that is shown, for more than two classes.
         ax : Axes, optional
 
         Returns

@@ -39,26 +39,26 @@ from separatrix.plots.style import class_colours, class_looks, ink, muted, numbe
 from separatrix.plots.updates import Run, bound_of, recorded
 from separatrix.solvers.trace import Update
 
-# Panels, where nobody says which updates.
+# The most panels, by default.
 _PANELS = 9
-# So many letters of a small title are as wide as a panel.
+# The number of letters of a small title that are as wide as a panel.
 _TITLE = 42
-# Rows that are numbered in the picture.
+# The most rows that are numbered in the picture.
 _NUMBERED = 12
-# Bars of their own.
+# The most rows that have bars of their own.
 _BARS = 30
-# Passes that bars are cut by.
+# The most passes by which bars are split.
 _CUTS = 12
 # The tint of the two sides, from which points of their own class stand out.
 _TINT = 0.09
-# Points, across: a little more than the largest marker.
+# The diameter of a ring, in points: a little more than that of the largest marker.
 _RING = 10.5
 # Arrows in the units of the points, as long as they are no longer than this many times the points
 # and no shorter than half of them.
 _REACH = 2.0
-# Stored entries up to which the bound on the mistakes is computed without being asked for.
+# Stored entries up to which the bound on the mistakes is computed by default.
 _SMALL = 200_000
-# And features: it is a linear program in them.
+# Features up to which it is computed by default: it takes a linear program in them.
 _WIDE = 2_000
 
 
@@ -102,16 +102,16 @@ class PerceptronDisplay(Run, Animated, Display):
     classes : sequence of two
         The negative side and the positive one.
     updates : sequence of Update
-        All that were recorded.
+        All updates that were recorded.
     shown : sequence of int
-        Those that :meth:`plot` draws, from 1.
+        The numbers of the updates that :meth:`plot` draws, from 1.
     names : sequence of str
-        Of the features.
+        The names of the features.
     margin : float, default=0.0
-        What ``y (w.x + b)`` had to reach for a row not to be a mistake.
+        The value that ``y (w.x + b)`` had to reach for a row not to be a mistake.
     fit_intercept : bool, default=True
     n_passes : int, default=0
-        Passes made, the clean one included.
+        The number of passes made, including the clean one.
     finished : bool, default=True
         Whether the last pass was clean.
     plain_rule : bool, default=True
@@ -124,20 +124,20 @@ class PerceptronDisplay(Run, Animated, Display):
     Attributes
     ----------
     axes_ : ndarray of Axes
-        After :meth:`plot`: one an update.
+        One for each update, after :meth:`plot`.
     ax_ : Axes
-        The last that was drawn into.
+        The axes that were drawn into last.
     figure_ : Figure
     arrows_ : dict of FancyArrowPatch
-        Of the last update drawn in the plane: ``"before"`` (unless it is zero), ``"step"``,
-        ``"after"`` (unless it is zero).
+        The arrows of the last update drawn in the plane: ``"before"`` (unless it is zero),
+        ``"step"``, ``"after"`` (unless it is zero).
     boundaries_ : dict of Line2D
-        Of the last update drawn in the plane: ``"before"`` and ``"after"``, each unless its
-        weights are zero.
+        The boundaries of the last update drawn in the plane: ``"before"`` and ``"after"``, each
+        unless its weights are zero.
     mistake_ : Line2D
-        The ring.
+        The ring around the row of the mistake.
     scale_ : float
-        What the arrows' lengths are multiplied by.
+        The factor by which the arrows' lengths are multiplied.
 
     References
     ----------
@@ -195,12 +195,12 @@ class PerceptronDisplay(Run, Animated, Display):
             The training data.
         y : array-like of shape (n_samples,)
         updates : sequence of int, optional
-            Which, from 1.  By default all of up to nine, or of more the first few, the last, and
-            some between them, ever farther apart.
+            The numbers of the updates to draw, from 1.  By default all, or, if there are more than
+            nine, the first few, the last, and some between them, ever farther apart.
         part : object, optional
-            Of more than two classes, the one whose problem, against the rest, is shown.
+            The class whose problem, against the rest, is shown, for more than two classes.
         ax : sequence of Axes, optional
-            One an update.
+            One for each update.
 
         Returns
         -------
@@ -212,7 +212,7 @@ class PerceptronDisplay(Run, Animated, Display):
             For a model that makes no such updates.
         ValueError
             If the updates were not recorded, there were none, ``updates`` names one that is not
-            there, ``X`` or ``y`` are not the training data, or of several classes none is chosen.
+            there, ``X`` or ``y`` are not the training data, or no class of several is chosen.
         """
         display = cls(**vars(recorded(model, X, y, part)), shown=())
         display.shown = display._chosen(updates)
@@ -237,11 +237,12 @@ class PerceptronDisplay(Run, Animated, Display):
         y : array-like of shape (n_samples,)
             Labels of two classes, which some plane separates.
         orders : sequence of str, default=("cyclic", "random", "replacement")
-            Of :class:`separatrix.Perceptron`.
+            Orders of :class:`separatrix.Perceptron`.
         starts : sequence of array-like, optional
             Weights to start from, with the intercept last if there is one; zero by default.
         n_trials : int, default=30
-            Runs of each order in which rows are drawn; of the others one run is all there is.
+            The number of runs of each order in which rows are drawn at random; the others are run
+            once.
         ax : sequence of two Axes, optional
         **options
             ``fit_intercept``, ``learning_rate``, ``margin``, ``max_passes`` and ``random_state``,
@@ -326,8 +327,8 @@ class PerceptronDisplay(Run, Animated, Display):
         Parameters
         ----------
         ax : sequence of Axes, optional
-            One an update; by default those of a new figure, whose panels have the same limits,
-            with a legend; see also :meth:`legend_handles`.
+            One for each update; by default those of a new figure, whose panels have the same
+            limits, with a legend; see also :meth:`legend_handles`.
 
         Returns
         -------
@@ -368,7 +369,7 @@ class PerceptronDisplay(Run, Animated, Display):
         Parameters
         ----------
         k : int
-            From 1.
+            The number of the update, from 1.
         ax : Axes, optional
             By default those of a new figure, with a legend; see also :meth:`legend_handles`.
 
@@ -389,12 +390,12 @@ class PerceptronDisplay(Run, Animated, Display):
         return self
 
     def _draw_step(self, k: int, ax: Axes) -> None:
-        """The update after ``k`` others, with its title."""
+        """Draw the update after ``k`` others, with its title."""
         self._draw(ax, self.updates[k])
         ax.set_title(self.title(k + 1))
 
     def legend_handles(self) -> list[Any]:
-        """What the picture's signs mean, for a legend where it suits: axes given get none."""
+        """The handles of a legend of the picture's signs, which axes that are given do not get."""
         what = "mistake" if self.margin == 0 else "row within the margin"
         keys: list[Looks] = [
             {"label": f"class {plain(label, 20)}, y = {sign}1", **look}
@@ -550,24 +551,24 @@ class PerceptronDisplay(Run, Animated, Display):
         Parameters
         ----------
         ax : sequence of two Axes, optional
-            For the bars and for the sum.
+            Axes for the bars and for the sum.
         bound : PerceptronBound or False, optional
-            What :func:`separatrix.perceptron_bound` says of the data.  By default it is asked,
-            unless the data have more than 200,000 entries or 2,000 features, the rate changes or
-            rows have weights; with False it is not.
+            The result of :func:`separatrix.perceptron_bound` for the data.  By default it is
+            computed, unless the data have more than 200,000 entries or 2,000 features, the rate
+            changes or rows have weights; with False it is not.
 
         Returns
         -------
         self
-            With ``bars_``, ``bound_`` (None where there is none), ``mistakes_`` (by row) and
-            ``by_pass_``.
+            The display, with ``bars_``, ``bound_`` (None where there is none), ``mistakes_`` (by
+            row) and ``by_pass_``.
 
         Raises
         ------
         ValueError
             For another number of axes.
         TypeError
-            For a bound that is none.
+            If ``bound`` is not a bound.
         """
         if bound is not None and bound is not False and not isinstance(bound, PerceptronBound):
             raise TypeError(
@@ -591,7 +592,7 @@ class PerceptronDisplay(Run, Animated, Display):
         mistakes = self.mistakes_ = np.bincount(samples, minlength=n)
         rows, caused = np.arange(n), int((mistakes > 0).sum())
         if n > _BARS:
-            # Those that caused the most.
+            # The rows that caused the most mistakes.
             wrong = np.flatnonzero(mistakes)
             rows = wrong[np.argsort(-mistakes[wrong], kind="stable")[:_BARS]]
         colours, hatches = np.array(class_colours(2)), np.array(["", "///"])
@@ -664,21 +665,21 @@ class PerceptronDisplay(Run, Animated, Display):
         Parameters
         ----------
         path : str or path
-            ``.gif`` for an animation that repeats and holds its last picture; ``.mp4``, where
-            ffmpeg is installed; ``.png`` for a picture an update: of ``frames.png``,
-            ``frames-001.png`` and so on.
+            A name that ends in ``.gif`` for an animation that repeats and holds its last picture;
+            in ``.mp4``, where ffmpeg is installed; or in ``.png`` for a picture an update:
+            ``frames.png`` stands for ``frames-001.png`` and so on.
         fps : float, default=2.0
             Updates a second.
         dpi : float, default=120.0
             Dots an inch; a picture is 5.6 inches wide.
         updates : sequence of int, optional
-            Which, from 1; by default all, or of more than 120 the first, the last, and some
-            between them.
+            The numbers of the updates to write, from 1; by default all, or, if there are more than
+            120, the first, the last, and some between them.
 
         Returns
         -------
         list of Path
-            What was written: complete, or not at all.
+            The files, which are complete, or not written at all.
 
         Raises
         ------

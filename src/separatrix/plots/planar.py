@@ -1,4 +1,4 @@
-"""Polygons and polylines of the plane: cut by half-planes, joined, and what holds points."""
+"""Polygons and polylines of the plane: cuts by half-planes, intersections, and hulls of points."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def box(low: Any, high: Any) -> np.ndarray:
 
 
 def span_of(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Lowest and highest coordinates, and how far apart they are: never nothing."""
+    """The lowest and highest coordinates, and their differences, which are never zero."""
     low, high = points.min(axis=0), points.max(axis=0)
     span = high - low
     return low, high, np.where(span > 0.0, span, span.max() or 1.0)
@@ -41,7 +41,8 @@ def framed(
     alike : float
         Axes are drawn to one scale if no range is larger than another by more than this factor.
     narrow : float
-        Of such axes none is shorter than this share of the longest, so that none is a strip.
+        No axis drawn to one scale is shorter than this share of the longest, so that none is a
+        strip.
     """
     middle, half = 0.5 * (low + high), (0.5 + pad) * (high - low)
     span = np.where(half > 0.0, half, half.max() or 0.5 + pad)
@@ -108,7 +109,7 @@ def half_plane_cells(
     Returns
     -------
     list of K ndarray of shape (k, 2)
-        Without vertices for a class that wins nowhere.
+        The polygons, without vertices for a class that wins nowhere.
 
     Examples
     --------
@@ -131,7 +132,7 @@ def half_plane_cells(
             w = coef[k] - coef[j]
             height = float(w @ centre) + float(intercept[k] - intercept[j])
             if np.all(cell @ (w * half) + height == 0.0):
-                # Equal everywhere: the first of the classes has it.
+                # Equal everywhere: the first of the classes wins.
                 cell = cell if k < j else cell[:0]
                 continue
             cell = half_plane(cell, w * half, height)
@@ -141,7 +142,7 @@ def half_plane_cells(
 
 
 def intersection(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """What two convex polygons share, whose vertices are counterclockwise."""
+    """The intersection of two convex polygons, whose vertices are counterclockwise."""
     out = first
     for a, b in zip(second, np.roll(second, -1, axis=0), strict=True):
         if len(out):
@@ -152,7 +153,7 @@ def intersection(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 def convex_hull(points: np.ndarray) -> np.ndarray:
     """Vertices of the convex hull, counterclockwise; two where the points are on a line."""
-    # Here, because it takes long to import, and most pictures need none.
+    # Imported here, because it takes long, and most pictures do not need it.
     from scipy.spatial import ConvexHull, QhullError
 
     try:
@@ -163,7 +164,7 @@ def convex_hull(points: np.ndarray) -> np.ndarray:
 
 
 def cone(points: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The cone of points within a box, counterclockwise: all of it where no half-plane holds it."""
+    """The cone of points within a box, counterclockwise; the box if no half-plane holds it."""
     whole = box(low, high)
     moved = points[np.any(points != 0.0, axis=1)]
     if not len(moved):
@@ -202,9 +203,10 @@ def where_positive(
     ----------
     line : ndarray of shape (m, 2)
     function : callable
-        Of points of shape (k, 2) to values of shape (k,).
+        A function from points of shape (k, 2) to values of shape (k,).
     pieces : int, default=200
-        Into which the line is cut at least: the function changes its sign once in each.
+        The least number of pieces into which the line is cut, in each of which the function changes
+        its sign at most once.
 
     Returns
     -------

@@ -26,11 +26,11 @@ from separatrix.plots.style import class_colours, class_looks, ink, muted, paper
 
 DisplayT = TypeVar("DisplayT")
 
-# From here on points are drawn into one bitmap within a vector file, which stays small.
+# More points than this are drawn into one bitmap within a vector file, which stays small.
 MANY = 2_000
 # Points, lines and corners of boxes, in pixels.
 Drawn = tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]
-# From a point to the middle of words beside it.
+# The directions from a point to the middle of words beside it.
 WAYS = np.array([*[(s, v) for v in (0, 0.5, -0.5, 1, -1) for s in (1, -1)], (0, 1), (0, -1)])
 # More points than this would hide lines that are drawn below them.
 SPARSE = 200
@@ -74,25 +74,25 @@ def axes_row(
     panel: tuple[float, float] = (3.4, 3.2),
     **kwargs: Any,
 ) -> np.ndarray:
-    """``n_panels`` axes: those given, or a new figure with so many in rows of ``columns``.
+    """``n_panels`` axes: those given, or those of a new figure in rows of ``columns``.
 
     Parameters
     ----------
     axes : None, Axes, or array-like of Axes
     n_panels : int
     columns : int, default=4
-        In a row at most.
+        The most panels in a row.
     panel : (float, float)
-        Inches of one panel.
+        The width and the height of one panel, in inches.
     **kwargs
-        To ``matplotlib.pyplot.subplots``, ``sharex`` say.
+        Passed to ``matplotlib.pyplot.subplots``, such as ``sharex``.
 
     Raises
     ------
     ValueError
         If the axes given are not ``n_panels``.
     TypeError
-        If what is given are no axes.
+        If other objects than axes are given.
     """
     if axes is not None:
         return _given(axes, n_panels)
@@ -115,7 +115,7 @@ def set_limits(ax: Axes, low: Any, high: Any, *, equal: bool = False) -> None:
 
 
 def padded(low: Any, high: Any, share: float, least: float = 1.0) -> tuple[float, float]:
-    """An interval and a share of its length on either side; of no length, ``least`` on either."""
+    """An interval with a share of its length added on either side, or ``least`` if it has none."""
     pad = share * (high - low) or least
     return float(low - pad), float(high + pad)
 
@@ -127,7 +127,7 @@ class Panels(list[DisplayT]):
     ----------
     displays : sequence
     axes : sequence of Axes
-        All that they are drawn in.
+        All axes that they are drawn in.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ def marker_size(n: int) -> float:
 
 
 def _crowd(count: int, most: float, n: int = 0) -> dict[str, Any]:
-    """How points look that are as many as ``count``, in a picture of ``n``."""
+    """The looks of ``count`` points in a picture of ``n``."""
     return {
         "s": marker_size(count),
         "alpha": float(np.clip((1_500.0 / max(count, 1)) ** 0.5, 0.25, most)),
@@ -170,11 +170,11 @@ def scatter_classes(
     ax : Axes
     points : ndarray of shape (n, 2), or (n, 3) in three dimensions
     codes : ndarray of int, shape (n,)
-        Positions in ``classes``.
+        The classes of the points, as positions in ``classes``.
     classes : sequence
         Labels; they become the legend's, by ``PathCollection.get_label``.
     **kwargs
-        To ``Axes.scatter``.
+        Passed to ``Axes.scatter``.
     """
     n = len(points)
 
@@ -198,9 +198,9 @@ def scatter_one(ax: Axes, points: np.ndarray, n: int | None = None, **kwargs: An
     ax : Axes
     points : ndarray of shape (m, 2)
     n : int, optional
-        How many there are in all, if these are a part of them.
+        The number of points in all, if these are a part of them.
     **kwargs
-        To ``Axes.scatter``.
+        Passed to ``Axes.scatter``.
     """
     n = len(points) if n is None else n
     style = _crowd(n, 1.0) | {"color": class_colours(2)[0], "zorder": 3}
@@ -264,7 +264,7 @@ def draw_arrow(ax: Axes, start: Any, end: Any, *, zorder: float = 3.0, **looks: 
     start, end : pair of float
     zorder : float, default=3
     **looks
-        To the patch of the arrow.
+        Passed to the patch of the arrow.
     """
     plain_arrow = {"arrowstyle": "-|>", "color": ink(), "shrinkA": 0, "shrinkB": 0}
     return ax.annotate(
@@ -275,7 +275,7 @@ def draw_arrow(ax: Axes, start: Any, end: Any, *, zorder: float = 3.0, **looks: 
 def write_beside(
     ax: Axes, text: str, at: Any, offset: tuple[float, float], **looks: Any
 ) -> Annotation:
-    """Small words beside a point, so many points of print to the right of it and above it."""
+    """Small words beside a point, offset to the right and upwards, in points of print."""
     given = {"fontsize": "small", "color": ink(), **looks}
     return ax.annotate(text, at, xytext=offset, textcoords="offset points", **given)
 
@@ -298,20 +298,23 @@ def place_text(
     Parameters
     ----------
     ax : Axes
-        With its limits; of a layout it takes what has been laid out.
+        Axes whose limits are set; their layout is taken as it is at the time.
     text : str
     anchors : array-like of shape (k, 2)
-        In units of the data, or of ``xycoords="axes fraction"``; among equals the first is taken.
+        Points in units of the data, or of ``xycoords="axes fraction"``; among equals the first is
+        taken.
     ways : array-like of shape (m, 2), optional
-        Where the middle of the words is from there, in halves of their size; (0, 0): on the point.
+        Directions from a point to the middle of the words, in halves of their size; (0, 0) is on
+        the point.
     gap : float, default=3
-        Points of print between them.
+        The distance of the words from the point, in points of print.
     most : float, optional
-        Lines and words that may be covered; nothing is written, and None returned, beyond it.
+        The most lines and words that may be covered; beyond that nothing is written, and None
+        returned.
     seen : tuple, optional
-        What :func:`drawn` found, where several words are written; these are added to it.
+        The result of :func:`drawn`, where several words are written; these are added to it.
     **looks
-        To the text.
+        Passed to the text.
     """
     points, lines, boxes = drawn(ax) if seen is None else seen
     anchors, size = np.asarray(anchors, dtype=np.float64), figure_of(ax).dpi / 72.0
@@ -376,12 +379,12 @@ def drawn(ax: Axes) -> Drawn:
 
 
 def write_title(ax: Axes, text: str, **kwargs: Any) -> Text:
-    """The title of axes, in as many lines as their width asks for; formulas hold no spaces."""
+    """The title of axes, broken into lines that fit their width; formulas hold no spaces."""
     title = ax.set_title(text, **kwargs)
     if not text:
         return title
     ratio = 0.97 * ax.get_window_extent().width / title.get_window_extent().width
-    # The signs of a formula take no ratio.
+    # The markup of a formula takes no width.
     visible = re.sub(r"\\[a-z]+|[${}^]", "", text)
     letters = max(16, int(ratio * max(map(len, visible.split("\n")))))
     title.set_text("\n".join(textwrap.fill(line, letters) for line in text.split("\n")))
@@ -389,7 +392,7 @@ def write_title(ax: Axes, text: str, **kwargs: Any) -> Text:
 
 
 def write_note(ax: Any, note: str, title: str = "") -> None:
-    """What a picture leaves out, small above the axes and below their title, as wide as these."""
+    """Write a note in small letters above the axes and below their title, as wide as these."""
     if title:
         write_title(ax, title)
     if not note:
@@ -411,8 +414,8 @@ def write_legend(
 ) -> Legend:
     """A legend that covers no points: beside the axes, or below the figure if it is too wide.
 
-    In a figure without a layout that makes room for it, or ``inside``, within the axes, where there
-    is most room.
+    In a figure without a layout that makes room for it, or with ``inside``, it is within the axes,
+    where there is most room.
     """
     # Long names leave the axes their room.
     labels = [str(h.get_label()) for h in handles]
@@ -436,7 +439,7 @@ def write_legend(
         font = "small" if below else "x-small"
         given |= {"loc": "outside lower center", "frameon": False, "fontsize": font}
         columns = max(1, int(box.width / (0.85 * size.width + 12.0)))
-        # As many in the last row as in the others, as far as that goes.
+        # The last row has as many as the others, as far as possible.
         columns = -(-len(labels) // -(-len(labels) // columns))
         legend = ax.figure.legend(ncols=columns, columnspacing=1.2, **given)
     return readable(legend)

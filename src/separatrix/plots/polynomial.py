@@ -47,7 +47,7 @@ class FittedCurve:
     ----------
     title : str
     x : ndarray of shape (n,)
-        Across: the feature, or the fitted values where there are several.
+        The horizontal coordinates: the feature, or the fitted values where there are several.
     fitted : ndarray of shape (n,)
     residuals : ndarray of shape (n,)
     curve : ndarray of shape (m, 2)
@@ -65,36 +65,36 @@ class FittedCurve:
 class PolynomialDisplay(Display):
     """Polynomial regression: curves, residuals, and the errors by degree.
 
-    With one feature the curve over the range of the data and no further; with several the
-    observed against the fitted values, where the diagonal is the perfect fit.  Limits are those
-    of the data, so that a wild curve leaves the panel instead of flattening it; residuals beyond
-    a panel are marked by triangles on its edge.
+    With one feature the picture shows the curve over the range of the data and no further; with
+    several, the observed against the fitted values, where the diagonal is the perfect fit.  Limits
+    are those of the data, so that a wild curve leaves the panel instead of flattening it;
+    residuals beyond a panel are marked by triangles on its edge.
 
     Parameters
     ----------
     y : ndarray of shape (n,)
     curves : sequence of FittedCurve
     x_label, y_label : str
-        Ready to draw.
+        The labels of the axes, ready to draw.
     several : bool, default=False
         Whether the points are drawn against fitted values.
     held_out : ndarray of bool of shape (n,), optional
         Rows that no curve was fitted to.
     errors : DegreeCurve, optional
-        Drawn in a last panel.
+        The errors by degree, drawn in a last panel.
 
     Attributes
     ----------
     axes_ : ndarray of Axes
-        Of the curves, then of their residuals, then of the errors, where those are drawn.
+        The axes of the curves, then of their residuals, then of the errors, where those are drawn.
     ax_ : Axes
-        The first of them.
+        The first of the axes.
     figure_ : Figure
     curves_ : list of Line2D
     points_ : list of PathCollection
         Rows that were fitted, by panel.
     residuals_ : list of PathCollection
-        Their residuals, by panel.
+        The residuals of the rows that were fitted, by panel.
     training_line_, validation_line_ : Line2D or None
     best_ : Line2D or None
         The mark at the smallest validation error.
@@ -134,7 +134,7 @@ class PolynomialDisplay(Display):
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         ax : array-like of two Axes, optional
-            For the curve and for the residuals.
+            Axes for the curve and for the residuals.
 
         Returns
         -------
@@ -198,10 +198,11 @@ class PolynomialDisplay(Display):
         interactions : bool, default=True
         lam : float, default=0.0
         random_state : int, RandomState or None, default=0
-            For the draw.
+            The generator, or its seed, for the draw.
             None is a fixed stream: the same call on the same data gives the same bits.
         ax : array-like of Axes, optional
-            Twice as many as degrees, and one: curves, residuals, errors.
+            Axes for the curves of all degrees, then for the residuals of all, then one for the
+            errors.
 
         Returns
         -------
@@ -210,7 +211,7 @@ class PolynomialDisplay(Display):
         Raises
         ------
         TypeError
-            If degrees are no list, or the share no number.
+            If ``degrees`` is not a list, or ``validation`` not a number.
         ValueError
             For bad parameters or data, or no rows on one of the sides.
 
@@ -260,7 +261,7 @@ class PolynomialDisplay(Display):
         Parameters
         ----------
         ax : array-like of Axes, optional
-            One a curve, one for the residuals of each, and one for the errors.
+            One for each curve, one for the residuals of each, and one for the errors.
 
         Returns
         -------
@@ -315,7 +316,7 @@ class PolynomialDisplay(Display):
         return np.array([*above, *below, *last], dtype=object)
 
     def _reach(self) -> float:
-        """How far the panels of residuals reach, for all the same."""
+        """The largest residual within the panels, the same for all."""
         own = slice(None) if self.held_out is None else ~self.held_out
         largest = max(float(np.abs(c.residuals[own]).max()) for c in self.curves)
         spread = float(np.ptp(self.y))

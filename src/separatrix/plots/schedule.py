@@ -37,16 +37,16 @@ class ScheduleDisplay(Display):
 
     There a power of time is a straight line, and its exponent the slope.  Steps reach the optimum
     of a convex objective whatever the noise if the rates add up to infinity and their squares do
-    not (Robbins and Monro, 1951); the legend says of each schedule whether that is so, and those
-    of which it is not are dashed.
+    not (Robbins and Monro, 1951); the legend states for each schedule whether they do, and those
+    for which they do not are dashed.
 
     Parameters
     ----------
     schedules : dict of Schedule
-        By the name in the legend.
+        The schedules, by their names in the legend.
     steps : ndarray of int of shape (n,)
     rates : list of ndarray of shape (n,)
-        One array a schedule.
+        The rates at these steps, one array a schedule.
     search : dict of ndarray, optional
         The ``rate_curve_`` of a fit, whose first rate was searched for: ``"rates"``, and the
         ``"objective"`` that each reached.
@@ -86,8 +86,8 @@ class ScheduleDisplay(Display):
         Parameters
         ----------
         schedules : Schedule, sequence of Schedule, or dict of Schedule
-            Of :mod:`separatrix.schedules`; with a dict by names of your own, else by their
-            formulas.
+            Schedules of :mod:`separatrix.schedules`; a dict names them by its keys, else they are
+            named by their formulas.
         n_steps : int, default=1000
             The last step that is drawn; at least 2.
         ax : Axes, optional
@@ -125,9 +125,9 @@ class ScheduleDisplay(Display):
         Parameters
         ----------
         model : SGDClassifier or SGDRegressor
-            Fitted by steps; or a pipeline that ends in one.
+            A model fitted by steps, or a pipeline that ends in one.
         ax : Axes or sequence of two Axes, optional
-            Two where the first rate was searched for (``eta0="auto"``).
+            Two axes where the first rate was searched for (``eta0="auto"``).
 
         Returns
         -------

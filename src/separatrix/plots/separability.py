@@ -46,11 +46,11 @@ from separatrix.plots.style import class_colours, class_looks, ink, muted, paper
 
 # Points whose margin differs from the strip's by no more than this share touch it.
 _TOUCH = 1e-9
-# Columns of a parallel plot, weights in a list, labels of weights in a plane.
+# The most columns of a parallel plot, weights in a list, and labels of weights in a plane.
 _MOST_COLUMNS, _MOST_WEIGHTS, _MOST_LABELS = 12, 16, 12
 # Letters of a name along an axis, and inches that a cell of a table needs for words.
 _LETTERS, _CELL = 28, 1.1
-# From this shape on a unit across is no longer drawn as long as one up.
+# Axes whose ranges differ by a larger factor are not drawn to one scale.
 _SLENDER = 5.0
 
 _WORDS = {
@@ -61,7 +61,7 @@ _WORDS = {
 }
 
 
-# What the numbers in small cells are.
+# The meaning of the numbers in small cells.
 _SHORT = {
     "separable": "numbers: margins",
     "quasi_separable": "with a plus sign: separated rows",
@@ -79,32 +79,32 @@ class SeparabilityDisplay(Display):
     the origin the hulls are cones, and what they share is a direction.  *Quasi-separable*: the
     hyperplane, the points strictly on their own side of it (ringed), and a shared point on it.
 
-    With more than two features: where there is a hyperplane, the signed distance from it against
-    the first principal component within it, so that nothing is distorted across it.  Where there
-    is none, no plane shows the common point of two hulls honestly: drawn are the rows of the
-    proof, column by column, with the point that they share, and their weights.
+    With more than two features the picture shows, where there is a hyperplane, the signed distance
+    from it against the first principal component within it, so that nothing is distorted across
+    it.  Where there is none, no plane shows the common point of two hulls honestly: the rows of the
+    proof are drawn instead, column by column, with the point that they share, and their weights.
 
-    More than two classes: a table of verdicts, by pairs, and of each class against the rest on
-    the diagonal; ``classes`` picks a pair.
+    With more than two classes it is a table of verdicts, by pairs, and of each class against the
+    rest on the diagonal; ``classes`` picks a pair.
 
     Parameters
     ----------
     verdict : Separability or SeparabilityTable
     points : ndarray of shape (n, 2), optional
-        Where the rows of the verdict are drawn; None where they are not.
+        The places at which the rows of the verdict are drawn; None where they are not.
     codes : ndarray of int of shape (n,)
-        0 for the negative side, 1 for the positive one.
+        The side of each row: 0 for the negative side, 1 for the positive one.
     names : sequence of two str
-        Of the sides, as the labels are.
+        The names of the two sides, as the labels are.
     axis_names : sequence of two str
-        Ready to draw.
+        The names of the axes, ready to draw.
     proof : dict, optional
-        For multipliers: ``rows``, ``positions`` (of the rows among the points), ``values`` (the
-        rows themselves, shape (k, n_features)), ``weights`` (exact, of each class with sum 1;
-        through the origin of all together), ``shared`` (the point or the vector, shape
+        The proof by multipliers: ``rows``, ``positions`` (of the rows among the points),
+        ``values`` (the rows themselves, shape (k, n_features)), ``weights`` (exact, of each class
+        with sum 1; through the origin of all together), ``shared`` (the point or the vector, shape
         (n_features,)), ``sides`` (0 or 1 a row).
     plane : Hyperplane, optional
-        In the coordinates of the picture.
+        The hyperplane, in the coordinates of the picture.
     margin : float, optional
         Half the width of the strip.
     ringed : ndarray of int
@@ -112,7 +112,7 @@ class SeparabilityDisplay(Display):
     ranges : ndarray of shape (2, n_features), optional
         Smallest and largest values of the columns.
     column_names : sequence of str, optional
-        As in the data.
+        The names of the columns, as in the data.
 
     Attributes
     ----------
@@ -125,14 +125,14 @@ class SeparabilityDisplay(Display):
     strip_ : Polygon or None
     ringed_ : PathCollection or None
     hulls_ : list of Polygon
-        Or cones.
+        The convex hulls of the classes, or their cones.
     shared_ : Line2D or None
         The common point, or the vector that both cones share.
     stems_ : list of Line2D
-        From the points of the proof to the common point.
+        The lines from the points of the proof to the common point.
     weights_ : BarContainer or None
     cells_ : dict of (int, int) to Rectangle
-        Of a table.
+        The cells of a table of verdicts.
 
     References
     ----------
@@ -182,14 +182,14 @@ class SeparabilityDisplay(Display):
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         classes : pair of labels, optional
-            Of more than two classes, the two to draw.
+            The two classes to draw, where there are more.
         fit_intercept : bool, default=True
-            Hyperplanes with an offset; False: through the origin.
+            Whether the hyperplanes have an offset; without one they go through the origin.
         time_limit : float, optional
-            Seconds.
+            The time limit in seconds.
         ax : Axes, optional
         legend : bool, default=True
-            Whether to say what is what; a figure of several panels may do with one.
+            Whether to draw a legend; a figure of several panels may do with one.
 
         Returns
         -------
@@ -227,15 +227,15 @@ class SeparabilityDisplay(Display):
         Parameters
         ----------
         verdict : Separability or SeparabilityTable
-            Of :func:`separatrix.separability`.
+            A result of :func:`separatrix.separability`.
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         classes : pair of labels, optional
-            Of a table, the verdict to draw; without it the table.
+            The two classes of a table whose verdict is drawn; by default the whole table.
         ax : Axes, optional
-            Two of them for rows of more than two features that are not separable.
+            Two axes for rows of more than two features that are not separable.
         legend : bool, default=True
-            Whether to say what is what.
+            Whether to draw a legend.
 
         Returns
         -------
@@ -244,9 +244,9 @@ class SeparabilityDisplay(Display):
         Raises
         ------
         TypeError
-            If it is no verdict.
+            If ``verdict`` is not such a result.
         ValueError
-            If the verdict is about other data, or ``classes`` is no pair of it.
+            If the verdict is about other data, or ``classes`` is not a pair of its classes.
         """
         if not isinstance(verdict, Separability | SeparabilityTable):
             raise TypeError(
@@ -326,9 +326,9 @@ class SeparabilityDisplay(Display):
         Parameters
         ----------
         ax : Axes, optional
-            Two of them for rows of more than two features that are not separable.
+            Two axes for rows of more than two features that are not separable.
         legend : bool, default=True
-            Whether to say what is what.
+            Whether to draw a legend.
 
         Returns
         -------
@@ -364,7 +364,7 @@ class SeparabilityDisplay(Display):
         return self
 
     def _framed(self, ax: Axes | None, points: np.ndarray, verdict: Separability) -> Axes:
-        """Axes whose limits leave room for the points, the strip, and the origin if it matters."""
+        """Axes whose limits include the points, the strip, and the origin if it matters."""
         d = verdict.n_features
         if not verdict.fit_intercept and d <= 2:
             points = np.vstack([points, np.zeros((1, 2))])
@@ -476,7 +476,7 @@ class SeparabilityDisplay(Display):
     def _plot_shared(
         self, ax: Axes, at: np.ndarray, proof: dict[str, Any], verdict: Separability
     ) -> np.ndarray:
-        """The rows of the proof, ringed by their weights, and the place of what they share."""
+        """Draw the rows of the proof, ringed by their weights, and return the shared point."""
         colours, sides = class_colours(2), np.array(proof["sides"])
         cones, d = not verdict.fit_intercept, verdict.n_features
         goal = np.zeros(2) if d == 2 else np.array([0.0, 0.5])
@@ -503,7 +503,7 @@ class SeparabilityDisplay(Display):
         sheet = {"facecolor": paper(), "alpha": 0.7, "pad": 0.8, "edgecolor": "none"}
         looks: Looks = {"bbox": sheet, "zorder": 6, "seen": drawn(ax)}
         for point, weight in zip(at, weights, strict=True):
-            # Away from what they share, if there is room.
+            # Away from the shared point, where possible.
             ways = sorted(WAYS.tolist(), key=((goal - point) / (self._high - self._low)).dot)
             place_text(ax, _fraction(weight), [point], ways=ways, gap=9.0, **looks)
 
@@ -512,7 +512,7 @@ class SeparabilityDisplay(Display):
         (self.shared_,) = ax.plot(place[0], place[1], ls="", zorder=5, label=label, **star)
 
     def _plot_direction(self, ax: Axes, v: np.ndarray) -> None:
-        """The vector that both cones share, as long as the picture has room for."""
+        """Draw the vector that both cones share, almost to the edge of the picture."""
         if not np.any(v):
             # A class has the origin among the means of its own points.
             self._plot_star(ax, np.zeros(2), "0, a weighted mean")
@@ -581,7 +581,7 @@ class SeparabilityDisplay(Display):
         ax.set(xlim=(0.0, 1.22 * max(values)), ylim=(len(order) - 0.4, -0.6), xlabel=of_class)
         more = f" (and {left_out:,} smaller)" if left_out else ""
         write_title(ax, f"weights of the rows{more}")
-        # For both panels; there is no room within the first.
+        # For both panels; a legend does not fit into the first.
         handles = self.axes_[0].get_legend_handles_labels()[0]
         if self._legend:
             write_legend(ax, handles)
@@ -595,7 +595,7 @@ class SeparabilityDisplay(Display):
             for status, tint in zip(_WORDS, [*class_colours(3), muted()], strict=True)
         }
         inches = ax.get_window_extent().width / self.figure_.dpi
-        # The layout of a new figure is yet to come; it has the room.
+        # A new figure is not laid out yet; it is large enough.
         short = k > 6 or (not own and inches < _CELL * k)
         words: Looks = {"ha": "center", "va": "center", "color": ink()}
         words["fontsize"] = "x-small" if short else "small"
@@ -636,7 +636,7 @@ class SeparabilityDisplay(Display):
 def _proof(
     witness: MultiplierWitness, given: LabelledPoints, rows: np.ndarray | None
 ) -> dict[str, Any]:
-    """The rows of a witness, their weights, and what these add up to on either side."""
+    """The rows of a witness, their weights, and the point or vector that both sides share."""
     index = np.array(witness.rows, dtype=np.int64)
     labels = given.labels.classes[given.labels.codes[index]].tolist()
     sides = [int(label == witness.sides.positive) for label in labels]
@@ -677,7 +677,7 @@ def _ranges(cloud: Cloud) -> np.ndarray:
 
 
 def _fraction(value: Fraction) -> str:
-    """Exact where that is short, else three digits."""
+    """The exact fraction where it is short, else three digits."""
     text = str(value)
     return text if len(text) <= 7 else f"{float(value):.3g}"
 

@@ -20,7 +20,7 @@ from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.points import marker_size, scatter_classes
 from separatrix.plots.style import ink, muted
 
-# Letters of a label in a line.
+# The most letters in a line of a label.
 _LETTERS = 20
 
 
@@ -88,7 +88,7 @@ def scatter_about(
 ) -> list[Any]:
     """The points behind a plane, and then those in front of it: a collection a class for either.
 
-    ``size``: that of the box that is shown.
+    ``size`` is that of the box that is shown.
     """
     toward = eye_of(ax.elev, ax.azim) * size
     front = (points @ plane.w + plane.b) * float(plane.w @ toward) >= 0.0

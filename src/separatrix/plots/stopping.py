@@ -1,4 +1,4 @@
-"""When to stop: rules of stopping over the iterates of a fit, and what each leaves."""
+"""Stopping rules over the iterates of a fit, and the suboptimality that each leaves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StoppingRule:
     Attributes
     ----------
     name, formula : str
-        What is compared with ``tol``.
+        The name and the formula of the number that is compared with ``tol``.
     tol : float
     iterations : ndarray of shape (n_checks,)
     values : ndarray of shape (n_checks,)
@@ -59,7 +59,7 @@ class StoppingRule:
 
     @property
     def left(self) -> float:
-        """The most that is left of the suboptimality at the stop, or at the end without one."""
+        """The largest possible suboptimality at the stop, or at the end without one."""
         return float(self.suboptimality[-1 if self.stop is None else self.stop])
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class StoppingRule:
 
 
 def stopping_rules(model: Any, X: Any, y: Any, *, tol: float = 1e-4) -> list[StoppingRule]:
-    r"""What rules of stopping would have made of a recorded fit.
+    r"""The stopping rules, applied to the iterates of a recorded fit.
 
     The rules compare with ``tol`` the length of the last step,
     :math:`\|\theta_k - \theta_{k-1}\| / \|\theta_k\|`; the decrease of the objective,
@@ -139,7 +139,7 @@ def stopping_rules(model: Any, X: Any, y: Any, *, tol: float = 1e-4) -> list[Sto
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class StoppingDisplay(Display):
-    """When to stop: what rules of stopping compare with ``tol``, and what each leaves.
+    """The numbers that stopping rules compare with ``tol``, and the suboptimality each leaves.
 
     One curve for each rule, with a ring where it stops; and the most by which each iterate can
     exceed the optimum, with a ring at every stop. A rule that stops above ``tol`` on that curve has
@@ -155,7 +155,7 @@ class StoppingDisplay(Display):
     ax_ : Axes
     figure_ : Figure
     lines_ : dict of Line2D
-        By the name of the rule, and ``"left"``.
+        The curves by the names of the rules, and ``"left"``, the suboptimality.
 
     Examples
     --------
@@ -234,5 +234,5 @@ class StoppingDisplay(Display):
 
 
 def _positive(values: np.ndarray) -> np.ndarray:
-    """With NaN, which is not drawn, for what a logarithmic axis cannot show."""
+    """The values, with NaN, which is not drawn, for those that a logarithmic axis cannot show."""
     return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)

@@ -13,7 +13,7 @@ import matplotlib as mpl
 import numpy as np
 from cycler import cycler
 
-# Colours that people with any of the common colour blindnesses tell apart (Petroff, 2021,
+# Colours that people with any of the common colour blindnesses can distinguish (Petroff, 2021,
 # "Accessible color sequences for data visualization"), by how many are needed.
 _PETROFF = [
     row.split()
@@ -142,7 +142,7 @@ def class_colours(n_classes: int) -> list[str]:
 
 
 def class_markers(n_classes: int) -> list[str]:
-    """One marker a class; they come again after ten."""
+    """One marker a class; they repeat after ten."""
     return [_MARKERS[k % len(_MARKERS)] for k in range(n_classes)]
 
 
@@ -153,7 +153,7 @@ def class_looks(n_classes: int) -> list[dict[str, Any]]:
 
 
 def line_dashes(n_lines: int) -> list[Any]:
-    """One kind of line each; they come again after five, the first of them solid."""
+    """One kind of line each; they repeat after five, and the first is solid."""
     return [_DASHES[k % len(_DASHES)] for k in range(n_lines)]
 
 
@@ -181,7 +181,7 @@ def plain(text: Any, limit: int = 40) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number with so many digits, with the minus sign of print; a zero has no sign."""
+    """A number to ``digits`` digits, with the minus sign of print; a zero has no sign."""
     return f"{value + 0.0:.{digits}g}".replace("-", "−")
 
 

@@ -1,4 +1,4 @@
-"""What a fitted perceptron has on record, checked against the data that it is drawn with."""
+"""The record of a fitted perceptron, checked against the data that it is drawn with."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def recorded(model: Any, X: Any, y: Any, part: Any) -> Run:
         For a model that makes no such updates.
     ValueError
         If the updates were not recorded, there were none, ``X`` or ``y`` are not the training
-        data, or of several classes none is chosen by ``part``.
+        data, or ``part`` chooses none of several classes.
     """
     # The perceptron's own points.
     model, X = last_rows(model, X)
@@ -103,7 +103,7 @@ def recorded(model: Any, X: Any, y: Any, part: Any) -> Run:
 
 
 def bound_of(run: Run) -> PerceptronBound:
-    """What the convergence theorem says of a recorded run."""
+    """The bound of the convergence theorem for a recorded run."""
     start = run.updates[0]
     return perceptron_bound(
         run.X.matrix,
@@ -113,7 +113,7 @@ def bound_of(run: Run) -> PerceptronBound:
         intercept_init=start.intercept_before if run.fit_intercept else None,
         learning_rate=run.rate,
         margin=run.margin,
-        # The run is known; what is asked for is the bound.
+        # The run is known; only the bound is needed.
         max_passes=1,
     )
 
@@ -127,7 +127,7 @@ def weights_after(run: Run) -> np.ndarray:
 
 
 def _run_of(model: Any, part: Any) -> tuple[Trace, Certificate, list[Any]]:
-    """What was recorded of the problem that is shown, its certificate, and its two sides."""
+    """The record of the problem that is shown, its certificate, and its two sides."""
     name = type(model).__name__
     if not hasattr(model, "classes_") or not hasattr(model, "coef_"):
         raise TypeError(f"{name} is not a fitted perceptron.")

@@ -1,4 +1,4 @@
-"""How points with many features become points of a picture, and what the picture then says."""
+"""Maps from points with many features to points of a picture, with notes that describe them."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from separatrix.plots.fitted import (
 )
 from separatrix.plots.style import plain
 
-# Rows that are looked at to choose columns, and to count how many are where they belong.
+# The most rows that are used to choose columns, and to count those in the region of their class.
 _LOOK = 1_000
-# Columns that are held are named up to here.
+# The largest number of held columns that are named.
 _NAMED = 3
 # Probabilities that differ by less than this are equal.
 _TIE = 1e-12
-# A slice that no argument named says too little where it places a smaller share of the rows right.
+# A slice that no argument named is refused where it places a smaller share of the rows right.
 _RIGHT = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class View:
-    """A plane, and how points of ``d`` features are shown on it.
+    """A plane, and the map of points of ``d`` features to it.
 
     Made by :meth:`of`.  Every point ``p`` of the picture stands for the point ``origin + p @
     basis`` of the space of features, where the model is evaluated.
@@ -47,24 +47,24 @@ class View:
         ``"plane"``: the two features themselves.  ``"line"``: the only feature, and the score.
         ``"distance"``: the signed distance from a hyperplane, and the main direction within it.
         ``"span"``: the plane that the weights of three classes span.  ``"slice"``: two features,
-        or two directions, the rest held.
+        or two directions, with the rest held.
     xlabel, ylabel : str
-        Ready to be shown.
+        The labels of the axes, ready to be shown.
     note : str
-        What is shown, where it is not the features themselves; else empty.
+        A description of what is shown, where it is not the features themselves; else empty.
     exact : bool
-        Whether every row has, by the model, the class of its place in the picture.
+        Whether the model predicts for every row the class of its place in the picture.
     isometric : bool
         Whether lengths in the picture are lengths in the space of features.
     origin : ndarray of shape (d,)
     basis : ndarray of shape (2, d)
     classes : ndarray
-        The labels that are told apart.
+        The labels of the classes that are distinguished.
     model : object
-        What is evaluated on :meth:`inverse`: the last step of a pipeline, if the space of the
-        picture is the one that its other steps lead to.
+        The model that is evaluated on :meth:`inverse`: the last step of a pipeline, if the space
+        of the picture is the one that its other steps lead to.
     steps : object or None
-        Those other steps.
+        The other steps of such a pipeline.
     """
 
     kind: str
@@ -101,33 +101,33 @@ class View:
     ) -> View:
         """The view of a fitted model and data that shows most, without distortion if possible.
 
-        Two features are shown as they are, and a single one against the model's score.  Of more:
-        a linear model of two classes by the signed distance from its hyperplane, so that the
-        boundary is exactly a vertical line, and the main direction within the hyperplane (first
-        principal component of what is orthogonal to the weights); a linear model of three
-        classes in the plane that its weights span, which holds the regions exactly; more classes
-        in a slice through the mean; and any other model in a slice along two features.
+        Two features are shown as they are, and a single one against the model's score.  With more
+        features, a linear model of two classes is shown by the signed distance from its hyperplane,
+        so that the boundary is exactly a vertical line, and the main direction within the
+        hyperplane (first principal component of what is orthogonal to the weights); a linear model
+        of three classes in the plane that its weights span, which holds the regions exactly; one of
+        more classes in a slice through the mean; and any other model in a slice along two features.
 
         Parameters
         ----------
         model : object
-            Fitted, of any library: with ``classes_`` and ``decision_function`` or
-            ``predict_proba``.  Of a pipeline whose last step is linear, the space is the one that
+            A fitted model of any library, with ``classes_`` and ``decision_function`` or
+            ``predict_proba``.  For a pipeline whose last step is linear, the space is the one that
             its other steps lead to.
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             Sparse data are never made dense as a whole.
         features : two names or positions of columns, optional
-            The slice along them.
+            The columns of the slice to show.
         at : array-like of shape (n_features,), or dict of names or positions to values, optional
-            Where the slice is; other columns are held at their medians (of text, at the most
-            frequent value).
+            The point that the slice goes through; columns not given are held at their medians
+            (those of text at the most frequent value).
         classes : two labels, optional
-            Only these, of a model of more.
+            The two classes to show, of a model of more.
 
         Raises
         ------
         TypeError
-            For what is no fitted classifier, or one whose kernel is a matrix.
+            For a model that is not a fitted classifier, or one whose kernel is a matrix.
         ValueError
             For columns or labels that are not there, data that do not fit, or if the only slice
             there is would show less than half of the points among those of their class; it names
@@ -147,7 +147,7 @@ class View:
         True
         """
         labels = _labels(model)
-        # What a search found predicts for it.
+        # A search predicts by the best model that it found.
         model = getattr(model, "best_estimator_", model)
         chosen = labels
         if classes is not None:
@@ -254,7 +254,7 @@ class View:
         at: Any,
         common: dict[str, Any],
     ) -> View:
-        """Two features, the others held where there are any."""
+        """The view of two features, with any others held."""
         why, named = "", positions is not None or at is not None
         given = _given(names, at)
         if positions is None:
@@ -283,7 +283,7 @@ class View:
         return view._noted(f"a slice along two of {len(names):,} columns{why}; {where}", X, named)
 
     def _noted(self, text: str, X: Any, named: bool) -> View:
-        """With the note, and how many rows have the class of their place."""
+        """The view with a note, which gives the share of rows in the region of their prediction."""
         some = _some(X)
         predicted = quietly(lambda rows: self.model.predict(self._prepared(rows)), some)
         mine = np.isin(predicted, self.classes)
@@ -298,8 +298,8 @@ class View:
         return replace(self, note=text)
 
     def _refusal(self, some: Any, right: float) -> str:
-        """Why there is no picture of all, and what there are pictures of."""
-        # Down: what is less than a half is not to read 50%.
+        """The error message: why there is no picture of all, and which pictures there are."""
+        # Rounded down, so that less than a half does not read 50%.
         percent = int(100.0 * right)
         text = (
             f"In a plane of the {len(self.origin):,} features only {percent}% of the points would "
@@ -320,12 +320,12 @@ class View:
     # --- points --------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> np.ndarray:
-        """Where rows are in the picture.
+        """The places of rows in the picture.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-            As the model takes it: before the steps of a pipeline.
+            The rows as the model takes them: before the steps of a pipeline.
 
         Returns
         -------
@@ -347,7 +347,7 @@ class View:
                 out[part] = (block - self.origin) @ self.basis.T
         if self.hyperplane is not None:
             out[:, 0] = self.hyperplane.signed_distance(X)
-            # What is rounding alone would be stretched over the whole axis.
+            # Values that are rounding alone would be stretched over the whole axis.
             noise = 1e-14 * max(float(np.abs(self.origin).max()), float(np.abs(out).max(initial=0)))
             out[np.abs(out[:, 1]) <= noise, 1] = 0.0
         return out
@@ -427,12 +427,12 @@ class View:
         Returns
         -------
         ndarray of shape (k, K)
-            Of two classes out of more, given that it is one of the two.
+            The probabilities; for two classes out of more, given that it is one of the two.
 
         Raises
         ------
         TypeError
-            If the model has none.
+            If the model has no probabilities.
         """
         if not hasattr(self.model, "predict_proba"):
             raise TypeError(
@@ -448,7 +448,7 @@ class View:
 
     @staticmethod
     def codes(scores: np.ndarray) -> np.ndarray:
-        """Positions in ``classes`` of the winners."""
+        """The positions in ``classes`` of the classes with the largest scores."""
         if scores.ndim == 1:
             return (scores > 0.0).astype(np.intp)
         return np.asarray(scores.argmax(axis=1))
@@ -468,7 +468,7 @@ class View:
         return steps @ self.basis.T, steps @ self.origin + (intercept - intercept[0])
 
     def restrict(self, surface: Hyperplane | Quadric) -> Hyperplane | Quadric:
-        """A surface of the space of features, where the plane of the picture meets it.
+        """The intersection of a surface in the space of features with the plane of the picture.
 
         Parameters
         ----------
@@ -477,7 +477,7 @@ class View:
         Returns
         -------
         Hyperplane or Quadric
-            In two dimensions.
+            The intersection, in the two dimensions of the picture.
         """
         if isinstance(surface, Hyperplane):
             w = self.basis @ surface.w
@@ -518,7 +518,7 @@ def _scores(model: Any, rows: Any, n_classes: int) -> np.ndarray:
         scores = scores_by_class(model, scores)
     elif hasattr(model, "predict_proba"):
         scores = np.asarray(quietly(model.predict_proba, rows), dtype=np.float64)
-        # Shares of votes are often equal, and the first of the classes has it.
+        # Shares of votes are often equal, and a tie goes to the first of the classes.
         scores = scores - _TIE * np.arange(n_classes)
         if n_classes == 2:
             scores = scores[:, 1] - scores[:, 0]
@@ -550,7 +550,7 @@ def _planes(model: Any) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def _unscaled(model: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """The same of a pipeline that only shifts and scales columns before a linear model."""
+    """Weights and intercepts of a pipeline that only shifts and scales before a linear model."""
     found = _planes(last_step(model))
     if found is None:
         return None
@@ -609,7 +609,7 @@ def _column(X: Any, j: int) -> np.ndarray:
 
 
 def _some(X: Any) -> Any:
-    """Rows from all over the data, few of them."""
+    """A few rows, from all over the data."""
     n = X.shape[0]
     return X if n <= _LOOK else take_rows(X, np.linspace(0, n - 1, _LOOK).astype(int))
 

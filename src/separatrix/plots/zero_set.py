@@ -12,7 +12,7 @@ import numpy as np
 from separatrix.geometry.discriminant import Quadric
 from separatrix.geometry.hyperplane import Hyperplane
 
-# Cells a side of the coarse grid, and how often those that a level crosses are halved.
+# Cells along a side of the coarse grid, and how often those that a level crosses are halved.
 _COARSE = 32
 _HALVINGS = 2
 # The point where an edge is crossed is known to this share of a cell.
@@ -25,7 +25,7 @@ EdgeFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def curves_in(surface: Surface, extent: Sequence[float], level: float = 0.0) -> list[np.ndarray]:
-    """Where the decision of a line or a conic has a value, within an extent, as polylines."""
+    """The level set of the decision of a line or a conic within an extent, as polylines."""
     lower, upper = [extent[0], extent[2]], [extent[1], extent[3]]
     if isinstance(surface, Quadric):
         moved = Quadric(surface.A, surface.b, surface.c - level, surface.origin)
@@ -43,18 +43,18 @@ def level_sets(
     surface: Surface | None = None,
     **grid: Any,
 ) -> list[list[np.ndarray]]:
-    """Where a function of the plane has some values: exactly, where it is that of a surface.
+    """The level sets of a function of the plane, exact where it is the decision of a surface.
 
     Parameters
     ----------
     function : callable
-        Of points of shape (k, 2) to values of shape (k,).
+        A function from points of shape (k, 2) to values of shape (k,).
     levels : sequence of float
     extent : (float, float, float, float)
     surface : Hyperplane or Quadric, optional
-        Whose decision the function is.
+        The surface whose decision the function is.
     **grid
-        To :class:`Field`, of any other function.
+        Passed to :class:`Field`, for any other function.
 
     Returns
     -------
@@ -80,31 +80,33 @@ class Field:
     Parameters
     ----------
     function : callable
-        Of points of shape (k, 2) to values of shape (k,), or (k, K): of these the largest, as of
-        the scores of K classes, decides the region.  It may jump; infinite values have a sign.
+        A function from points of shape (k, 2) to values of shape (k,), or (k, K): the largest of K
+        values, as of the scores of K classes, decides the region.  It may jump; infinite values
+        have a sign.
     extent : (float, float, float, float)
         Left, right, bottom and top of the part of the plane.
     levels : sequence of float, default=(0,)
-        Near which the grid is fine; not for K values, whose grid is fine where another one
-        becomes the largest.
+        The levels near which the grid is fine; not used for K values, whose grid is fine where
+        another one becomes the largest.
     cells : int, default=32
-        A side of the coarse grid.
+        The number of cells along a side of the coarse grid.
     halvings : int, default=2
     steps : int, default=14
-        Of solving for the place where a level crosses an edge of the grid, at most; with 0 it is
-        where a function that is linear along the edge would have it.
+        The most steps of solving for the place where a level crosses an edge of the grid; with 0 it
+        is where a function that is linear along the edge would have it.
 
     Attributes
     ----------
     values : ndarray of shape (m, m) or (m, m, K)
-        On the fine grid, rows from bottom to top; interpolated where the coarse grid was enough.
+        The values on the fine grid, rows from bottom to top; interpolated where the coarse grid was
+        enough.
     n_evaluations : int
-        Points at which the function was evaluated.
+        The number of points at which the function was evaluated.
 
     Raises
     ------
     ValueError
-        For an extent that is none, or a function that is NaN somewhere.
+        If the extent is invalid, or the function is NaN somewhere.
 
     Examples
     --------
@@ -175,7 +177,7 @@ class Field:
         self._known[rows, columns] = True
 
     def _codes(self, values: np.ndarray) -> np.ndarray:
-        """Which values have no level between them: equal codes."""
+        """Codes of the values, equal where no level is between them."""
         if values.ndim == 3:
             return np.asarray(values.argmax(axis=2))
         return np.searchsorted(np.sort(self.levels), values, side="left")
@@ -222,7 +224,7 @@ class Field:
         return more & ~active
 
     def _interpolate(self, step: int) -> None:
-        """Values between the known ones of a grid of ``step``, on the one of half the step."""
+        """Interpolate between known values of a grid of ``step``, halving the step down to 1."""
         while step > 1:
             half = step // 2
             v, known = self.values, self._known
@@ -240,7 +242,7 @@ class Field:
     def margin(self, k: int | None = None) -> Callable[[np.ndarray], np.ndarray]:
         """The function of values that is positive in the region of class ``k``.
 
-        The value itself where there is one; of K values the k-th less the largest of the others.
+        The value itself where there is one; for K values the k-th less the largest of the others.
         """
         if k is None:
             return lambda values: values
@@ -273,12 +275,12 @@ class Field:
     def regions(
         self, low: float = 0.0, high: float = np.inf, k: int | None = None
     ) -> list[list[np.ndarray]]:
-        """Where values are between ``low`` and ``high``, as polygons with holes.
+        """The regions in which values are between ``low`` and ``high``, as polygons with holes.
 
         Returns
         -------
         list of list of ndarray of shape (m, 2)
-            Of every polygon the outline first, then its holes; all closed.
+            The outline of every polygon first, then its holes; all closed.
         """
         z = self.margin(k)(self.values)
         ends = [end for end in (low, high) if np.isfinite(end)]
@@ -326,7 +328,7 @@ class Field:
     def _crossings(
         self, low: np.ndarray, axis: np.ndarray, ends: np.ndarray, level: float, k: int | None
     ) -> np.ndarray:
-        """Where along edges of the grid the level is; each edge is solved for once."""
+        """The places along edges of the grid at which the level is; each is solved for once."""
         known = self._solved.setdefault((level, k), {})
         keys = ((low[:, 1] * (self._n + 1) + low[:, 0]) * 2 + axis).tolist()
         new = {key: i for i, key in enumerate(keys) if key not in known}
@@ -342,16 +344,18 @@ class Field:
 
 
 def roots(value: EdgeFunction, ends: np.ndarray, near: float, steps: int) -> np.ndarray:
-    """Where functions with values of unlike signs at 0 and 1, ``ends``, are 0 (Chandrupatla, 1997).
+    """The zeros of functions with values of unlike signs at 0 and 1 (Chandrupatla, 1997).
 
     Parameters
     ----------
     value : callable
-        From places of shape (k,) and the positions of functions to values.
+        A function from places of shape (k,) and the positions of functions to their values.
     ends : ndarray of shape (2, n)
+        The values of the functions at 0 and at 1.
     near : float
-        How far off a place may be.
+        The tolerance of a place.
     steps : int
+        The most steps.
     """
     # SciPy's find_root is the same method; its bookkeeping takes five times as long.
     (first, last), rows = ends, np.arange(ends.shape[1])
@@ -381,7 +385,7 @@ def roots(value: EdgeFunction, ends: np.ndarray, near: float, steps: int) -> np.
 
 
 def _scaled(z: np.ndarray) -> np.ndarray:
-    """The same signs, of sizes whose differences and quotients are ordinary numbers."""
+    """The values, scaled so that their differences and quotients are ordinary numbers."""
     size = float(np.abs(z).max())
     return z / size if size > 0.0 else z
 

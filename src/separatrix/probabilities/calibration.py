@@ -16,7 +16,7 @@ More classes, scores :math:`s_1 \ldots s_K`
     where the class of a row has the target :math:`(n + 1)/(n + 2)` and the others share the rest.
     ``"isotonic"``: :math:`p_k \propto g(s_k - \max_{j \ne k} s_j)` with one non-decreasing
     :math:`g`, fitted to all rows and classes at once.
-    Both keep the order of the scores, and :math:`p_k` rises with :math:`s_k`: of the isotonic
+    Both keep the order of the scores, and :math:`p_k` rises with :math:`s_k`: in the isotonic
     ratio :math:`g_k / (g_k + \sum_j g_j)`, the first term rises and all others fall.
 
 scikit-learn's ``CalibratedClassifierCV`` promises less, which is why only its isotonic regression
@@ -96,7 +96,7 @@ def fit_calibration(
 
 
 def _bounded(scores: np.ndarray) -> np.ndarray:
-    """Scores in float64 within reason; an overflow to NaN says nothing and is taken for zero."""
+    """Scores in float64 within reason; an overflow to NaN is taken for zero."""
     scores = np.asarray(scores, dtype=np.float64)
     return np.clip(np.where(np.isnan(scores), 0.0, scores), -_HUGE, _HUGE)
 

@@ -1,4 +1,4 @@
-"""Which class wins by its score, and probabilities that agree with it."""
+"""The class that wins by its score, and probabilities that agree with it."""
 
 from __future__ import annotations
 

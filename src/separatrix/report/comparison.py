@@ -33,9 +33,9 @@ def save_comparison(
     found : Comparison
     path : path-like
     target, source : str
-        What is predicted, and from which table.
+        The name of the target, and of the table.
     commands : dict of str to str
-        The command that fits a model, by its name.
+        The commands that fit the models, by the models' names.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 SCHEMA = "separatrix/report"
 GENERATOR = "separatrix report 1"
-# Both say in their first lines what they are.
+# The number of bytes at the start of either file in which its kind is stated.
 _START = 1024
 
 
@@ -17,7 +17,7 @@ def twin_of(path: str | os.PathLike[str]) -> str:
     Raises
     ------
     ValueError
-        If it would be the page's own.
+        If it would be that of the page.
     """
     page = Path(path)
     if page.suffix.lower() == ".json":

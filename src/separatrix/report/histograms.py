@@ -1,4 +1,4 @@
-"""How the classes lie in each column: rows counted by group of values and class, drawn small."""
+"""The classes in each column: rows counted by group of values and class, drawn small."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["MOST_CLASSES", "Counting", "drawing_of", "heights_of", "means_of", "
 
 _GROUPS = 10
 _LEVELS = 8
-# Beyond so many rows only every k-th is counted.
+# The number of rows beyond which only every k-th is counted.
 _MOST_ROWS = 100_000
-# In units of the drawing: from one bar to the next, a bar, and the height of the highest.
+# In units of the drawing: from one bar to the next, the width of a bar, the height of the highest.
 _STEP, _BAR, _HEIGHT = 12, 10, 34
 # The height of bars of shares.
 _SHARES = 20
@@ -32,7 +32,8 @@ class Counting:
     Parameters
     ----------
     evaluation : EvaluationData
-        Of a classifier of at most `MOST_CLASSES` classes; of others there is nothing to count.
+        The evaluation of a classifier of at most `MOST_CLASSES` classes; for others there is
+        nothing to count.
     """
 
     def __init__(self, evaluation: EvaluationData) -> None:
@@ -45,14 +46,14 @@ class Counting:
         self.codes = codes_of(np.asarray(part.y)[self.rows], np.asarray(evaluation.model.classes_))
 
     def numbers(self, column: Any) -> dict[str, Any]:
-        """Groups of about a tenth of the rows each, in order; of few values one each.
+        """Groups of about a tenth of the rows each, in order; few values have a group each.
 
         Returns
         -------
         dict
             ``by_class``: a list of groups, each with its ends, ``least`` and ``most``, or
             ``missing``, and ``counts``, the number of rows of each class. Empty where there is
-            nothing to tell.
+            nothing to count.
         """
         if not self.possible:
             return {}
@@ -81,7 +82,7 @@ class Counting:
         Returns
         -------
         dict
-            Groups have a ``level``, or ``others``, how many levels they are, or ``missing``.
+            Groups have a ``level``, or ``others``, the number of other levels, or ``missing``.
         """
         if not self.possible:
             return {}
@@ -143,8 +144,8 @@ def drawing_of(groups: list[dict[str, Any]], order: Sequence[int]) -> dict[str, 
     Returns
     -------
     dict
-        ``width`` and ``height``, ``paths``, and ``shares``: of the lowest class among the rows of
-        each group, in words.
+        ``width`` and ``height``, ``paths``, and ``shares``: those of the lowest class among the
+        rows of each group, in words.
     """
     totals = [sum(group["counts"]) for group in groups]
     shares = [

@@ -1,4 +1,4 @@
-"""Which pictures a report has, drawn for its page.
+"""The pictures of a report, drawn for its page.
 
 A picture of many rows shows some of them, drawn at random but the same ones every time; figures
 are always those of all rows.
@@ -23,26 +23,26 @@ from separatrix.plots.style import plain
 from separatrix.report.svg import drawing, to_svg
 
 MOST_POINTS = 2_000
-# For curves, where every row counts for little.
+# The most rows of curves, where every row counts for little.
 _MOST_RANKED = 50_000
 _SIZE = (4.5, 3.5)
-# Beyond so many classes a picture of curves needs room beside it for their names.
+# The largest number of classes whose names fit within a picture of curves.
 _FEW_CLASSES = 4
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of the page, or why there is none.
+    """A picture of the page, or the reason why there is none.
 
     Attributes
     ----------
     key : str
-        Its name on the page.
+        The name of the picture on the page.
     section : str
-        Where it stands.
+        The section of the page in which the picture stands.
     title, caption, alt : str
     rows, drawn : int
-        How many rows it is about, and how many of them are drawn.
+        The number of rows that the picture is about, and of those that are drawn.
     svg : str
     why : str or None
     """
@@ -59,7 +59,7 @@ class Picture:
     wide: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """All but the drawing."""
+        """All fields but the drawing."""
         return {k: v for k, v in asdict(self).items() if k not in ("svg", "wide")}
 
 
@@ -81,10 +81,10 @@ class _Plan:
 
 
 def pictures_of(evaluation: EvaluationData, diagnostics: dict[str, Any]) -> list[Picture]:
-    """Draw what suits the model; a picture that cannot be drawn says why.
+    """Draw the pictures that suit the model; one that cannot be drawn states why.
 
-    ``diagnostics``: what :func:`separatrix.assessment.regression_diagnostics.diagnostics_record`
-    gives.
+    ``diagnostics`` is a result of
+    :func:`separatrix.assessment.regression_diagnostics.diagnostics_record`.
     """
     import matplotlib.pyplot as plt
 
@@ -137,14 +137,14 @@ def _drawn(evaluation: EvaluationData, plan: _Plan) -> tuple[Any, str, int]:
     """The display of a plan, its caption, and how many rows are drawn."""
     rows = _some(evaluation, plan.part, plan.most)
     display = plan.draw(take_rows(plan.part.X, rows), plan.part.y[rows])
-    # What a display says of how points of many columns are shown.
+    # The display's note on how points of many columns are shown.
     note = _sentence(str(getattr(display, "note", "") or ""))
     caption = " ".join(filter(None, (plan.caption, note)))
     return display, caption, len(rows) if plan.most > 1 else len(plan.part)
 
 
 def _some(evaluation: EvaluationData, part: Part, most: int) -> np.ndarray:
-    """At most so many rows, of every class its share."""
+    """The positions of at most ``most`` rows, with a proportional share of every class."""
     n = len(part)
     if n <= most:
         return np.arange(n)
@@ -154,7 +154,7 @@ def _some(evaluation: EvaluationData, part: Part, most: int) -> np.ndarray:
     labels, codes, counts = np.unique(part.y, return_inverse=True, return_counts=True)
     exact = most * counts / n
     wanted = np.maximum(1, np.floor(exact)).astype(int)
-    # What rounding down has left goes to those that lost most by it.
+    # The rows that rounding down has left go to the classes that lost most by it.
     spare = max(0, most - int(wanted.sum()))
     wanted[np.argsort(wanted - exact, kind="stable")[:spare]] += 1
     return np.sort(
@@ -193,7 +193,7 @@ def _plans(evaluation: EvaluationData, diagnostics: dict[str, Any]) -> Iterator[
 
 
 def _of_data(evaluation: EvaluationData) -> Iterator[_Plan]:
-    """The pictures of rows and what the model says of them, the most telling one first."""
+    """The pictures of rows and of the model's predictions, the most informative one first."""
     return _of_quantity(evaluation) if evaluation.quantity else _of_classes(evaluation)
 
 
@@ -293,7 +293,7 @@ def _of_classes(evaluation: EvaluationData) -> Iterator[_Plan]:
             f"Ellipses of the fitted Gaussians of {names} over the points.",
         )
     if not gaussian:
-        # What Gaussian classes maximise is no loss of the margin.
+        # Gaussian classes do not minimise a loss of the margin.
         yield _Plan(
             "margins",
             "pictures",
@@ -340,7 +340,7 @@ def _curves(evaluation: EvaluationData) -> Iterator[_Plan]:
         alt = "Calibration curve: observed share against predicted probability."
         kinds.append(("calibration", plots.calibration_display, "Calibration", caption, alt))
     for key, make, title, caption, alt in kinds:
-        # The names of many classes want a figure made for them.
+        # The names of many classes need a figure made for them.
         axes = (lambda: None) if many else _axes
         draw = _by(make, evaluation.model, axes, positive=part.positive)
         words = title, caption, alt
@@ -426,7 +426,7 @@ def _axes(count: int = 1) -> Any:
 
 
 def _decision(evaluation: EvaluationData, X: Any, y: np.ndarray) -> Any:
-    """The regions of all classes or, where no plane shows them, of two hard to tell apart."""
+    """The regions of all classes or, where no plane shows them, of two hard to distinguish."""
     from separatrix.plots import DecisionDisplay
 
     make, model = DecisionDisplay.from_estimator, _named(evaluation)
@@ -446,7 +446,7 @@ def _decision(evaluation: EvaluationData, X: Any, y: np.ndarray) -> Any:
 
 
 def _confused(evaluation: EvaluationData) -> tuple[Any, Any] | None:
-    """The two of three or more classes that are most often taken for one another."""
+    """The two of three or more classes that are most often confused with one another."""
     classes = np.asarray(evaluation.model.classes_)
     if len(classes) < 3:
         return None

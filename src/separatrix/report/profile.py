@@ -14,7 +14,7 @@ from separatrix.report.histograms import MOST_CLASSES, heights_of, means_of, sha
 from separatrix.report.rendering import document_head, page_of
 from separatrix.tables.profiles.values import value_text
 
-# Columns that have a card, and rows of the tables about pairs and missing cells.
+# The most columns with a card, and the most rows of the tables about pairs and missing cells.
 _CARDS, _ROWS = 200, 20
 # The side of a cell of the matrix, in pixels.
 _CELL = 16
@@ -44,7 +44,7 @@ def profile_document(found: Diagnosis, *, source: str | None = None) -> dict[str
 
 
 def profile_page(document: Mapping[str, Any]) -> str:
-    """The page of such a document."""
+    """The page of the document of a profile."""
     profile = document["profile"]
     columns = profile["columns"]
     return page_of(
@@ -73,7 +73,7 @@ def _colours(profile: Mapping[str, Any]) -> list[str]:
 
 
 def _card(one: Mapping[str, Any], profile: Mapping[str, Any]) -> dict[str, Any]:
-    """What the card of a column shows beside its record: drawings and words of its values."""
+    """The card of a column: its record, with drawings and words of its values."""
     bins = one["bins"]
     counted = any("by_class" in group for group in bins)
     counts = [group.get("by_class", []) if counted else [group["n"]] for group in bins]

@@ -38,7 +38,7 @@ _RIGHT_TO_LEFT = ("R", "AL", "AN", "RLE", "RLO", "LRE", "LRO", "RLI", "LRI", "FS
 
 
 def missing_extras() -> list[str]:
-    """What a report needs and is not installed."""
+    """The packages that a report needs and that are not installed."""
     return [name for name in _NEEDED if find_spec(name) is None]
 
 
@@ -97,7 +97,7 @@ def page_of(template: str, *, picture: str | None = None, **values: Any) -> str:
 def document_head(
     kind: str | None = None, *, version: int = 1, created: str | None = None
 ) -> dict[str, Any]:
-    """What every document begins with; ``created`` is now by default."""
+    """The keys that every document begins with; ``created`` is now by default."""
     return {
         # The first key, by which a file is known to be a report's.
         "schema": SCHEMA,
@@ -119,7 +119,7 @@ def ready_twin(path: str | PathLike[str]) -> str:
     Raises
     ------
     ValueError
-        If it would be the page's own.
+        If it would be that of the page.
     OSError
         If one of them cannot be written, or exists and is no report.
     """
@@ -168,7 +168,7 @@ def _environment() -> Environment:
 
 
 def _markup(template: str, *values: Any) -> Markup:
-    """A piece of the page; what is put into the template is made harmless."""
+    """A piece of the page; the values that are put into the template are escaped."""
     from markupsafe import Markup
 
     return Markup(template).format(*values)
@@ -187,7 +187,7 @@ def _count(value: int) -> Markup:
 
 
 def _number(value: Any, digits: int = 4) -> Markup:
-    """A quantity of any size, to so many significant digits at least."""
+    """A quantity of any size, to at least ``digits`` significant digits."""
     if value is None:
         return _absent()
     if isinstance(value, str):  # an infinity, as JSON has it
@@ -263,7 +263,7 @@ def _tiny(value: Any) -> Markup:
 
 
 def _rows(n: int, name: str) -> Markup:
-    """So many rows of a name that is in the plural: ``1 held-out row``."""
+    """A number of rows, whose name is given in the plural: ``1 held-out row``."""
     return _markup("{} {}", _count(n), name.replace("rows", "row", 1) if n == 1 else name)
 
 
@@ -296,7 +296,7 @@ def shortened(text: str, limit: int = _LONG) -> str:
 
 
 def _name(value: Any, limit: int = _LONG) -> Markup:
-    """A name from a table: of finite length, and its direction of writing its own affair."""
+    """A name from a table, of finite length, whose direction of writing affects nothing else."""
     if value is None:
         return _absent()
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:

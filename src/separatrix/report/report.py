@@ -35,15 +35,15 @@ VERSION = 1
 class Report:
     """The report of a fitted model, or of a table: a page for people, a document for programs.
 
-    The page is one HTML file without scripts that asks nothing of any network; the document has
+    The page is one HTML file without scripts that loads nothing from any network; the document has
     every number of the page.
 
     Parameters
     ----------
     document : dict
-        What :meth:`to_dict` gives.
+        The document that :meth:`to_dict` returns.
     pictures : list
-        What the page shows besides.
+        The pictures of the page.
 
     Examples
     --------
@@ -84,25 +84,25 @@ class Report:
         Parameters
         ----------
         model : estimator
-            Fitted; of this library, or one of scikit-learn's linear models, whose certificate is
-            then computed by :func:`separatrix.verify`.
+            A fitted model of this library, or one of scikit-learn's linear models, whose
+            certificate is then computed by :func:`separatrix.verify`.
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows that `model` was fitted to. A sparse matrix is made dense for the regression
-            diagnostics alone, of at most 500 columns and ten million entries.
+            diagnostics alone, if it has at most 500 columns and ten million entries.
         y : array-like of shape (n_samples,)
-            Their labels, or numbers.
+            The labels of the rows, or numbers.
         test : tuple of X and y, optional
-            Rows that the fit has not seen; without them the report says that its figures flatter.
+            Rows that were not fitted; without them the report states that its figures flatter.
         feature_names : sequence of str, optional
-            By default the columns of a frame.
+            The names of the columns; by default those of a frame.
         target : str, optional
-            What is predicted, in one or two words; by default the name of a series.
+            The name of the target, in one or two words; by default the name of a series.
         data : str
-            What the data are called.
+            The name of the data.
         pictures : bool, default=True
-            Whether to draw any.
+            Whether to draw pictures.
         time_limit : float, default=5
-            Seconds for asking whether the classes are separable; see :func:`separatrix.diagnose`.
+            Seconds for deciding whether the classes are separable; see :func:`separatrix.diagnose`.
 
         Returns
         -------
@@ -138,18 +138,18 @@ class Report:
         Parameters
         ----------
         stored : StoredModel
-            What :func:`separatrix.load_model` gives, with its encoder.
+            A result of :func:`separatrix.load_model`, with its encoder.
         table : Table
-            Labelled. Where it is the table of the fit, figures are of its held-out rows and of
-            those that were fitted; of another table they are of all rows.
+            A labelled table. If it is the table of the fit, figures are of its held-out rows and of
+            those that were fitted; for another table they are of all rows.
         target : str, optional
             The column of the labels, by default the model's.
         encoded : mapping, optional
-            The matrices of ``"fit"`` and ``"held_out"`` where they are at hand.
+            The matrices of ``"fit"`` and ``"held_out"``, if they have been computed already.
         pictures, time_limit
             As for :meth:`from_estimator`.
         wording : callable, optional
-            Turns sentences about arguments into others, about options say.
+            A function that turns sentences about arguments into others, such as about options.
 
         Returns
         -------
@@ -179,19 +179,19 @@ class Report:
         time_limit: float = 5.0,
         wording: Callable[[str], str] = str,
     ) -> Report:
-        """The report of a model and a table that does not fit the memory.
+        """The report of a model and a table that does not fit into memory.
 
         Parameters
         ----------
         stored : StoredModel
-            What :func:`separatrix.load_model` gives, with its encoder.
+            A result of :func:`separatrix.load_model`, with its encoder.
         table : Table
-            Some rows, labelled: pictures, alerts and the columns' values are of these.
+            A labelled sample of the rows, from which pictures, alerts and columns' values are made.
         figures : sequence of dict
-            What :func:`separatrix.assessment.measuring.measure_blocks` gives of all rows, for each
-            part of them.
+            Results of :func:`separatrix.assessment.measuring.measure_blocks` for all rows, one for
+            each part of them.
         fingerprint : str
-            Of all rows.
+            The fingerprint of all rows.
         target, pictures, time_limit, wording
             As for :meth:`from_table`.
 
@@ -238,9 +238,9 @@ class Report:
         Parameters
         ----------
         found : Diagnosis
-            What :func:`separatrix.diagnose` gives with ``profile=True``.
+            A result of :func:`separatrix.diagnose` with ``profile=True``.
         data : str, optional
-            What the table is called, by default where it was read from.
+            The name of the table; by default the place that it was read from.
 
         Returns
         -------
@@ -322,7 +322,7 @@ class Report:
         Parameters
         ----------
         path : path-like
-            Of the page; by convention it ends in ``.html``.
+            The path of the page; by convention it ends in ``.html``.
 
         Raises
         ------

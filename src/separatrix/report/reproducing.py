@@ -1,4 +1,4 @@
-"""How to come to the same model again: one line of shell, and a few of Python."""
+"""The code that makes the same model again: one line of shell, and a few of Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from separatrix.tables.reader import OPTIONS
 
 
 def reproduction(evaluation: EvaluationData) -> dict[str, Any]:
-    """The ``shell`` command (None of a model that no command made) and the ``python`` code.
+    """The ``shell`` command (None for a model that no command made) and the ``python`` code.
 
     Run as it is, the code ends with ``model`` fitted to the rows of the fit.
     """
@@ -31,7 +31,7 @@ def reproduction(evaluation: EvaluationData) -> dict[str, Any]:
 
 
 def _word(word: str) -> str:
-    """A word for a shell; what cannot be seen is spelled out."""
+    """A word for a shell; characters that cannot be seen are spelled out."""
     if all(unicodedata.category(c)[0] != "C" for c in word):
         return shlex.quote(word)
     spelled = "".join(

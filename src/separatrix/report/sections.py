@@ -22,9 +22,9 @@ from separatrix.probabilities.ties import winners
 from separatrix.report.histograms import Counting, looked_for, order_of
 from separatrix.tables.table import missing_mask
 
-# On the page; the JSON document has more.
+# The most weights on the page; the JSON document has more.
 WEIGHTS = 30
-# Each has a bar of its own in one row of the table.
+# The most outputs that have bars of their own in one row of the table.
 _SIDE_BY_SIDE = 5
 ROWS = 10
 _CAUSES = 3
@@ -141,10 +141,10 @@ def row_records(evaluation: EvaluationData) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``rows`` (which they are drawn from), ``wrong``, ``wrong_count``, ``unsure`` (not of a
+        ``rows`` (which they are drawn from), ``wrong``, ``wrong_count``, ``unsure`` (not for a
         quantity) and ``why`` there are no causes.  Each row has its ``row``, ``true``,
-        ``predicted``, ``score`` (of two classes above zero for the positive one, of more that of
-        what was predicted), ``probability`` (of what was predicted), ``causes`` and, where there
+        ``predicted``, ``score`` (with two classes above zero for the positive one, with more that
+        of the predicted one), ``probability`` (of the predicted class), ``causes`` and, where there
         is one, the beginning of its ``text``.
     """
     part = evaluation.measured
@@ -246,10 +246,10 @@ def _causes(
     own: np.ndarray | None,
     other: np.ndarray | None,
 ) -> tuple[list[list[dict[str, Any]]] | None, str | None]:
-    """What moved the score of each row furthest from that of the average row.
+    """The causes that moved the score of each row furthest from that of the average row.
 
-    A weight times how far the row's feature is from its mean over the rows that were fitted; the
-    levels of a category are one cause, and every word of a text is one.
+    A cause is a weight times the difference of the row's feature from its mean over the rows that
+    were fitted; the levels of a category are one cause, and every word of a text is one.
     """
     model = evaluation.model
     if not has_weights(model):
@@ -294,7 +294,7 @@ def _causes(
 def _direction(
     weights: np.ndarray, part: Part, i: int, own: np.ndarray | None, other: np.ndarray | None
 ) -> np.ndarray:
-    """The weights of what was predicted, against the truth or what comes next."""
+    """The weights of the predicted class, less those of the true class or of the runner-up."""
     if own is None or other is None:
         return weights[0]
     chosen = int(winners(part.predictions.scores[i : i + 1])[0])  # type: ignore[index]
@@ -330,7 +330,7 @@ def _parts(evaluation: EvaluationData) -> list[dict[str, Any]]:
 
 
 def data_record(evaluation: EvaluationData) -> dict[str, Any]:
-    """The rows, the columns, and what became of them."""
+    """The rows, the columns, and their encoding."""
     provenance = evaluation.provenance
     part, parts = evaluation.shown, _parts(evaluation)
     record: dict[str, Any] = {

@@ -22,7 +22,7 @@ _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _COLOUR = re.compile("|".join(_SENTINELS.values()))
 _FONT = re.compile(r"(font(?:-family)?: *(?:[^;']*?(?:\d(?:\.\d+)?px +))?)'[^;]*")
-# Beyond so many points in one collection they become one bitmap.
+# The number of points in one collection beyond which they become one bitmap.
 _MANY_POINTS = 300
 
 
@@ -55,11 +55,11 @@ def to_svg(figure: Any, key: str, alt: str) -> str:
     Parameters
     ----------
     figure : Figure
-        Drawn within :func:`drawing`; it is changed (points become a bitmap).
+        A figure drawn within :func:`drawing`; it is changed (points become a bitmap).
     key : str
-        Letters and hyphens; no other picture of the page has it.
+        The name of the picture, of letters and hyphens; no other picture of the page has it.
     alt : str
-        What there is to see, for those who cannot.
+        A description of the picture, for those who cannot see it.
 
     Returns
     -------

@@ -24,10 +24,10 @@ BLOCK_ROWS = 65_536
 #: Floats that a block sends for every column: the gradient, and the direction in which slopes are
 #: balanced for an intercept.
 FLOATS_SENT = 2.0
-#: What a block sends, as a share of the bytes of its rows.
+#: The bytes that a block sends at most, as a share of the bytes of its rows, if memory allows that.
 SENT = 0.25
-#: What a block takes that has more rows for what it sends, as a share of the memory: each thread
-#: holds one.
+#: The largest size of a block that has more rows because of the bytes that it sends, as a share of
+#: the memory: each thread holds one.
 MOST_MEMORY = 1.0 / 32.0
 
 
@@ -38,7 +38,7 @@ class Shape:
     shape: tuple[int, int]
     n_stored: int = 0
     matrix: Any = None
-    # Whether Hessians of all rows are worth their price is not for a method to say here.
+    # Infinite, so that no method decides by it that Hessians of all rows are worth their price.
     gram_cost: float = math.inf
 
     @property
@@ -126,7 +126,7 @@ class Rows:
         return sum(int(array.nbytes) for array in self.arrays)
 
     def totals(self, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-        """How many rows each class has, and the sums of their weights."""
+        """The number of rows of each class, and the sums of their weights."""
         counts = np.bincount(self.target, minlength=n_classes)
         totals = np.bincount(self.target, weights=self.weights, minlength=n_classes)
         return counts, totals.astype(np.float64)
@@ -157,7 +157,7 @@ def _sliced(matrix: Any, index: slice) -> Any:
 
 
 class Block(ABC):
-    """A piece of a data set: how many rows, how much memory, where from, and the rows.
+    """A piece of a data set: the number of its rows, their memory, their origin, and the rows.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class Block(ABC):
     nbytes : int
         Memory that the rows take.
     place : str
-        Where they come from, for messages.
+        The origin of the rows, for messages.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class Block(ABC):
         Raises
         ------
         DataError
-            Where they cannot be read, or are others than before.
+            If the rows cannot be read, or differ from those that were read before.
         """
 
 
@@ -231,28 +231,28 @@ class BlockedData:
     classes : ndarray or None
         The sorted labels; None where the target is a quantity.
     class_rows : ndarray of shape (n_classes,)
-        How many rows each class has; empty for a quantity.
+        The number of rows of each class; empty for a quantity.
     class_totals : ndarray of shape (n_classes,)
-        The sums of their weights.
+        The sums of the weights of these rows.
     held : tuple of Block
         Rows that are held out, to measure on.
     feature_names : tuple of str or None
     encoder : Encoder or None
         Turns tables into the matrix of the blocks.
     source : str
-        Where the rows came from, for messages.
+        The origin of the rows, for messages.
     fingerprint : str
         Digest of all rows, as they are encoded.
     sample : Rows or None
-        Some rows, spread over all blocks.
+        A sample of the rows, spread over all blocks.
     single : bool
         Whether the matrix is float32.
     memory : int
         Bytes that may be used while fitting.
     notes : tuple of str
-        What was done, one sentence each.
+        Notes on what was done, one sentence each.
     engine : Engine or None
-        Who goes over the blocks where the fit names nobody: the cluster that they lie on.
+        The engine that goes over the blocks where the fit names none: the cluster that holds them.
     dates_beside : bool
         Whether the numbers beside the rows are dates, in days since 1970-01-01.
 
@@ -267,7 +267,7 @@ class BlockedData:
     (['a', 'b'], [3, 1])
     """
 
-    # Told from a matrix by rooms that know nothing of blocks.
+    # Modules that know nothing of blocks distinguish these data from a matrix by it.
     in_row_blocks: ClassVar[bool] = True
 
     blocks: tuple[Block, ...]
@@ -324,11 +324,11 @@ def rows_of_a_block(row_bytes: float, n_columns: int, memory: float) -> int:
     Parameters
     ----------
     row_bytes : float
-        What a row takes.
+        The bytes that a row takes.
     n_columns : int
-        Of the matrix.
+        The number of columns of the matrix.
     memory : float
-        Bytes.
+        The memory in bytes.
 
     Examples
     --------
@@ -353,7 +353,7 @@ def in_pieces(n: int, size: int) -> Iterator[slice]:
 
 
 def total_weights(blocks: Sequence[Block], n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """How many rows each class has in some blocks, and the sums of their weights."""
+    """The number of rows of each class in some blocks, and the sums of their weights."""
     counts, totals = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes)
     for block in blocks:
         own = block.load().totals(n_classes)

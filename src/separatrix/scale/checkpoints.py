@@ -1,4 +1,4 @@
-"""Checkpoints: what a pass found out, on disk before the next one begins.
+"""Checkpoints: the results of a pass, on disk before the next one begins.
 
 A file of safetensors with a digest over all of it, written aside, flushed and renamed, so that
 there is always a whole one.  It names the data and the problem, and is no start for another.
@@ -30,7 +30,7 @@ class Checkpoint:
     ----------
     path : path
     identity : str
-        What is fitted, to which data: another one's checkpoint is refused.
+        The identity of the fit and of its data: the checkpoint of another fit is refused.
     """
 
     def __init__(self, path: str | os.PathLike[str], identity: str) -> None:
@@ -55,7 +55,7 @@ class Checkpoint:
             file.write(checked_bytes(tensors, note))
 
     def load(self) -> tuple[int, dict[str, tuple[np.ndarray, dict[str, np.ndarray]]]] | None:
-        """How many passes it took, and of each part the point and its sums; None without a file.
+        """The number of passes, and the point of each part with its sums; None without a file.
 
         Raises
         ------

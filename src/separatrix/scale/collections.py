@@ -73,7 +73,7 @@ def of_collections(
     ignore : sequence of str
         Columns of a frame that are left out.
     engine : Dask, optional
-        By default that of the current client.
+        The engine of the cluster; by default that of the current client.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def _engine(engine: Dask | None) -> Dask:
 
 
 def _part_of_target(y: np.ndarray, quantity: bool) -> Numbers | None:
-    """What a quantity to predict adds up to in some rows."""
+    """The statistics of a quantity to predict in some rows."""
     return Numbers.of(y.astype(np.float64)) if quantity and len(y) else None
 
 
@@ -150,7 +150,7 @@ def _notes_of_target(name: str, parts: Sequence[Numbers | None]) -> tuple[str, .
 
 
 class _Collection:
-    """What frames and arrays have in common: two passes over their pieces."""
+    """The common part of frames and arrays: two passes over their pieces."""
 
     piece: str
     # The arguments of the functions of each piece.
@@ -278,7 +278,7 @@ def _target(y: Any, w: Any, n: int, place: str, quantity: bool) -> tuple[np.ndar
 
 
 def _lacking(y: np.ndarray) -> np.ndarray:
-    """Where there is no label."""
+    """Whether each row lacks a label."""
     if y.dtype.kind == "f":
         return np.isnan(y)
     if y.dtype.kind != "O":
@@ -428,7 +428,7 @@ def _along(X: Any, y: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Roles:
-    """What the columns of a frame are for."""
+    """The roles of the columns of a frame."""
 
     kinds: Mapping[str, str]
     target: str
@@ -523,7 +523,7 @@ class _Frame(_Collection):
 
 
 def _kind(name: str, dtype: Any) -> str:
-    """What a column of a frame is read as."""
+    """The kind that a column of a frame is read as."""
     if dtype.kind in "biuf":
         return "number"
     if dtype.kind in "mM":

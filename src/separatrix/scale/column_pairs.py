@@ -3,7 +3,7 @@
 What :func:`separatrix.tables.column_alerts.alert_about_columns` finds by comparing columns follows
 from products of encoded columns as well: how often two levels meet is a product of their
 indicators, and a number is the same in all rows of a level where its squares about the means of
-the levels add up to nothing.  The sample of the rows says which columns may repeat others; only
+the levels add up to nothing.  The sample of the rows shows which columns may repeat others; only
 these are multiplied in a pass over all rows, and without any there is no pass.
 """
 
@@ -49,9 +49,9 @@ _Alert = tuple[str, str, tuple[str, ...]]
 class _Column:
     """An encoded column of the table.
 
-    ``features`` are the places of its features, and ``number`` says whether it holds numbers.  Of
-    these ``whole`` says whether none is missing, and ``few`` whether they have few values in the
-    sample.
+    ``features`` are the places of its features, and ``number`` is whether it holds numbers.  For
+    such a column ``whole`` is whether none is missing, and ``few`` whether the numbers have few
+    different values in the sample.
     """
 
     name: str
@@ -67,7 +67,7 @@ def alert_about_blocks(data: BlockedData, derived: Collection[str] = ()) -> None
     Parameters
     ----------
     data : BlockedData
-        With an encoder that was fitted to them.
+        The data, with an encoder that was fitted to them.
     derived : collection of str
         Columns that the table does not have as such, as parts of its dates.
     """
@@ -114,7 +114,7 @@ def _products(
 def _dense_pieces(rows: Rows, features: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
     """Read some rows at a time: which they are, and their numbers of some features in float64.
 
-    By SciPy and NumPy: a scan is soon done, and to load compiled loops would take a part of it.
+    SciPy and NumPy do it: a scan is soon done, and loading compiled loops would take part of it.
     """
     for piece in in_pieces(len(rows), max(1, _PIECE // max(1, len(features)))):
         yield piece, dense(rows[piece].matrix[:, features]).astype(np.float64, copy=False)
@@ -177,7 +177,7 @@ def _alerts(
     if n_classes:
         target = _Levels.of(_TARGET, d + 1 + np.arange(n_classes), products, d)
     levels: list[_Levels] = []
-    # By their places.
+    # The columns of numbers, by their places.
     numbers: dict[int, _Column] = {}
 
     def same(k: int, number: _Column, other: _Levels) -> bool:
@@ -231,7 +231,7 @@ def _is_one_to_one(k: int, levels: _Levels, products: np.ndarray, ones: int) -> 
 
 
 def _are_scaled(others: np.ndarray, k: int, products: np.ndarray, ones: int) -> np.ndarray:
-    """Which numbers are another one on another scale, to the digits of float32."""
+    """Whether each number is another one on another scale, to the digits of float32."""
     index = np.append(others, k)
     squares, sums, n = products[index, index], products[index, ones], products[ones, ones]
     varies, about = squares - sums**2 / n, products[index, k] - sums * sums[-1] / n

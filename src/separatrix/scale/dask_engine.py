@@ -45,12 +45,12 @@ from separatrix.scale.sums import FAN_IN, Sum, TreeSum
 
 @dataclass(frozen=True)
 class Tuning:
-    """How long the cluster is waited for, which decides about errors and about no number.
+    """The limits of waiting for the cluster, which decide about errors and about no number.
 
     Parameters
     ----------
     tries : int
-        How often what was lost with a worker is sent again before the pass fails.
+        The number of times that data or a task are sent to workers that die before the pass fails.
     answer : float
         Seconds that a scheduler has to answer in.
     patience : float
@@ -77,8 +77,8 @@ _TASKS = 2
 _AHEAD = 4
 # Bytes that one message brings to a worker, or a block where that is larger.
 _MESSAGE = 1 << 26
-# What goes with the tasks, all of them together, or comes back from them; larger things go to the
-# workers by themselves, and are added up by them.
+# Bytes that go with the tasks, all of them together, or come back from them; larger objects go to
+# the workers by themselves, and are added up by them.
 _SMALL = 1 << 20
 
 
@@ -147,8 +147,8 @@ class Held:
 def settled(rows: Rows) -> Rows:
     """The rows in arrays as NumPy makes them, copied where they are not.
 
-    What is a part of a message begins at any byte of it and may not be written to: NumPy adds it
-    up in another order, and compiled loops are compiled anew for it.
+    An array that is a part of a message begins at any byte of it and may not be written to: NumPy
+    adds it up in another order, and compiled loops are compiled anew for it.
     """
 
     def usual(array: Any) -> Any:
@@ -170,7 +170,7 @@ class ClusterBlock(Block):
     Attributes
     ----------
     future : distributed.Future
-        Of what has ``load``; the cluster computes it anew where it is lost.
+        The future of an object with ``load``; the cluster computes it anew where it is lost.
     """
 
     future: Any
@@ -212,16 +212,16 @@ class _Node:
     members : list of _Placed
         The blocks of a leaf.
     own : list
-        What belongs to each of them alone.
+        The data that belong to each of the blocks alone.
     home : int
         The worker whose memory has the rows, or their files, from the last pass.
     children : list of _Node
     level : int
         The height above the leaves.
     future : distributed.Future or None
-        Of the result, as long as it is needed.
+        The future of the result, as long as it is needed.
     submitted : int
-        How often the task was given to the cluster.
+        The number of times that the task was given to the cluster.
     is_done : bool
         Whether the end of a leaf was reported.
     """
@@ -243,7 +243,7 @@ class _Node:
 
     @property
     def place(self) -> str:
-        """Where the rows come from, for messages."""
+        """The origin of the rows, for messages."""
         node = self
         while node.children:
             node = node.children[0]
@@ -257,7 +257,7 @@ class _Node:
 
 
 def _walk(tops: Iterable[_Node]) -> Iterator[_Node]:
-    """All tasks of some trees, those of each before it."""
+    """All tasks of some trees, the children of each task before it."""
     for top in tops:
         yield from top.walk()
 
@@ -281,7 +281,7 @@ def _keys(name: str, nodes: Sequence[_Node]) -> list[str]:
 def _results_of(
     call: bytes, shared: bytes | None, own: bytes | None, held: Sequence[Any]
 ) -> Iterator[Any]:
-    """What a function gives for some blocks, one after another."""
+    """The results of a function for some blocks, one after another."""
     # All in bytes, so that arrays are as NumPy makes them; and so that the scheduler, which reads
     # what it is given, has nothing to read.
     task, blocks, mine, common = pickle.loads(call)
@@ -409,7 +409,7 @@ class Dask(Engine):
         most = max(_AHEAD * sum(self._workers().values()), 2)
         sent = _Shared(self, task, shared, most)
         waiting: deque[_Node] = deque()
-        # What comes together must find room here; how much it is the first results tell.
+        # Results that come together must fit in memory here; the first ones show their size.
         together = 1
         try:
             while True:
@@ -498,7 +498,7 @@ class Dask(Engine):
                 if node.has_failed or (waits and node.future.status != "finished"):
                     failed.append(node)
             if any(node.has_failed and self._is_fault(node) for node in failed):
-                # Of several, that of the first block; those before it may be under way.
+                # The error of the first block counts; blocks before it may be under way.
                 for node in _walk(tops):
                     if node.future is not None and self._is_fault(node):
                         self._fetched([node])
@@ -573,12 +573,12 @@ class Dask(Engine):
 
     @contextlib.contextmanager
     def connected(self) -> Iterator[None]:
-        """Say in one sentence that the scheduler is gone, whatever that makes a call end with.
+        """Report in one sentence that the scheduler is gone, whatever that makes a call end with.
 
         Raises
         ------
         ConnectionError
-            In place of what is raised inside, where the connection has ended.
+            In place of any exception that is raised inside, where the connection has ended.
         """
         self._require_scheduler()
         try:
@@ -597,7 +597,7 @@ class Dask(Engine):
         ) from None
 
     def _nthreads(self) -> dict[str, int]:
-        """The threads of every worker, by address, as the scheduler says."""
+        """The threads of every worker, by address, as the scheduler reports them."""
         since = time.monotonic()
         while True:
             self._require_scheduler()
@@ -607,7 +607,7 @@ class Dask(Engine):
                 )
                 return found
             except OSError:  # TimeoutError is one, and so is a connection that was closed
-                # It may be busy; where it is gone, the connection says so.
+                # It may be busy; where it is gone, the connection reports that.
                 if time.monotonic() - since > tuned.now.patience:
                     raise
                 time.sleep(0.1)
@@ -657,7 +657,7 @@ class Dask(Engine):
         return futures
 
     def on_every_worker(self, function: Callable[..., Any], *given: Any) -> list[Any]:
-        """What a function gives on each of the workers, of which there is one at least."""
+        """The results of a function on each of the workers, of which there is one at least."""
         self._workers()
         # One that died meanwhile does not matter.
         return list(self.client.run(function, *given, on_error="ignore").values())
@@ -782,13 +782,13 @@ class Dask(Engine):
                 break
             except TimeoutError:
                 require_some()
-        # Those that are done come together, for every question takes its time.
+        # Those that are done come together, for every request takes its time.
         some = itertools.islice(waiting, most)
         done = list(itertools.takewhile(lambda leaf: leaf.future.status == "finished", some))
         return done or [first]
 
     def _results(self, sent: _Shared, done: Sequence[_Node]) -> Iterator[bytes]:
-        """What leaves gave, in their order; what was lost is computed again."""
+        """The results of leaves, in their order; lost ones are computed again."""
         if len(done) > 1:
             try:
                 found = self._fetched(done)
@@ -843,7 +843,7 @@ class Dask(Engine):
         Raises
         ------
         ConnectionError
-            Where that would be no use.
+            If that would be of no use.
         """
         self._require_scheduler()
         self._cancel(nodes)
@@ -859,7 +859,7 @@ class Dask(Engine):
 
     @staticmethod
     def _release(nodes: Iterable[_Node]) -> None:
-        """Let the cluster forget results; this takes no question, and to cancel tasks does.
+        """Let the cluster forget results; this takes no request, and cancelling tasks does.
 
         A future that is merely dropped may live on in the traceback of a wait that has timed out,
         and its result with it, until the next collection of garbage.
@@ -920,7 +920,7 @@ class _Shared:
 
     def __init__(self, engine: Dask, task: Task, shared: Any, most: int) -> None:
         self._engine, self._task, self._most = engine, task, most
-        # What Dask's dashboard calls its tasks.
+        # The name of the tasks on Dask's dashboard.
         self.name = getattr(task, "__name__", "task")
         self._bytes = pickled(shared)
         # Passes of the same task that share as much give sums of the same size.
@@ -935,7 +935,7 @@ class _Shared:
             (self.future,) = self._engine._scatter([self._bytes], everywhere=True)
 
     def call(self, leaf: _Node) -> tuple[bytes, Any]:
-        """What goes with a task, and the future of what is too large for that."""
+        """The data that go with a task, and the future of data that are too large for that."""
         blocks = [one.block if one.future is None else None for one in leaf.members]
         own, future = leaf.own, None
         if any(mine is not None for mine in own):

@@ -64,16 +64,16 @@ class SourceFile:
     ----------
     path : str
     label : str
-        What it is called in messages.
+        The name of the file in messages.
     n_columns : int
     groups : tuple of int
-        The rows of its row groups.
+        The numbers of rows of its row groups.
     size, time : int
-        In bytes, and when it was changed, in nanoseconds.
+        The size in bytes, and the time of the last change in nanoseconds.
     largest : int
-        Bytes of its largest row group, unpacked.
+        The bytes of its largest row group, unpacked.
     hive : int or None
-        How many of the columns, the last ones, are names of folders such as ``year=2024``; None
+        The number of columns, the last ones, that are names of folders such as ``year=2024``; None
         where such names are no columns. A column of the file that has the name of such a folder
         takes its value from there, where it stands in the file.
     """
@@ -146,7 +146,7 @@ class RowRange:
         return {(k, g) for k, _, _, first, last in self.pieces for g in range(first, last + 1)}
 
     def place(self, sources: Sequence[SourceFile], first: int, last: int) -> str:
-        """How messages call rows ``first`` to ``last`` of the range, from 0 and exclusive."""
+        """The name in messages of rows ``first`` to ``last`` of the range, from 0 and exclusive."""
         ranges, at = [], 0
         for k, start, stop, group, other in self.pieces:
             low, high = max(first, at), min(last, at + stop - start)
@@ -160,7 +160,7 @@ class RowRange:
         return ranges[0] if len(ranges) == 1 else f"{ranges[0]} and on to {ranges[-1]}"
 
     def row(self, sources: Sequence[SourceFile], i: int) -> str:
-        """How messages call row ``i`` of the range, from 0."""
+        """The name of row ``i`` of the range, from 0, in messages."""
         for k, start, stop, _, _ in self.pieces:
             if i < stop - start:
                 return f"{sources[k].label}, row {start + i + 1:,}"
@@ -169,10 +169,10 @@ class RowRange:
 
 
 def row_ranges(sources: Sequence[SourceFile], most: int) -> list[RowRange]:
-    """All rows in stretches of so many: several small row groups, parts of large ones.
+    """All rows in stretches of about ``most``: several small row groups, parts of large ones.
 
     A row group of up to twice as many rows is read whole, because each of its parts would take as
-    long to unpack as all of it.
+    long to unpack as the whole group.
     """
     out: list[RowRange] = []
     waiting: list[tuple[int, int, int, int, int]] = []
@@ -205,7 +205,7 @@ def row_ranges(sources: Sequence[SourceFile], most: int) -> list[RowRange]:
 
 
 def at_least(row_ranges: Sequence[RowRange], least: int) -> list[RowRange]:
-    """Ranges of so many rows each, joined from those that follow one another; or one of all."""
+    """Ranges of at least ``least`` rows each, joined from consecutive ones; or one of all rows."""
     out: list[RowRange] = []
     for one in row_ranges:
         if out and out[-1].n_rows < least:
@@ -226,20 +226,20 @@ class SourceColumn:
     ----------
     name : str
     key : str
-        What it is called in queries.
+        The name of the column in queries.
     places : tuple of int
-        Where it stands in each file.
+        The place of the column in each file.
     sql : tuple of str
-        In each file, SQL for its values.
+        The SQL for its values in each file.
     way : {"number", "levels", "date", "text"}
     hashes : ndarray of uint64 or None
-        Of the levels of a column of them, 64 bits of each.
+        The hashes of the levels of a column of levels, 64 bits each.
     stored : tuple of str
         The levels as they are stored.
     numbers : ndarray of float64 or None
-        Of levels that mean numbers these, NaN where one means none; one more for missing values.
+        The numbers that levels mean, NaN where a level means none; one more for missing values.
     texts : tuple of str
-        What levels are read as, "" for none.
+        The texts that levels are read as, None where a level stands for a missing value.
     """
 
     name: str
@@ -253,7 +253,7 @@ class SourceColumn:
     texts: tuple[str | None, ...] = ()
 
     def chosen(self, file: int, hashed: bool = True) -> str:
-        """SQL for what is fetched of a file; of levels 64 bits of their texts, or their numbers."""
+        """SQL for the values in a file; for levels, their hashes or, if not ``hashed``, codes."""
         value = self.sql[file]
         if self.way == "levels":
             value = text_hash(value) if hashed else f"enum_code(CAST({value} AS e{self.key}))"
@@ -272,7 +272,7 @@ class _Block(Table):
 
 @dataclass(frozen=True)
 class Columns:
-    """What was fetched of a stretch, and the stretch."""
+    """The columns that were fetched for a stretch of rows, and the number of these rows."""
 
     arrays: dict[str, Any]
     n_rows: int
@@ -280,31 +280,31 @@ class Columns:
 
 @dataclass(eq=False)
 class EncodingPlan:
-    """How rows of files become rows of a matrix; it can be sent to another process.
+    """The plan by which rows of files become rows of a matrix; it can be sent to another process.
 
     Attributes
     ----------
     sources : tuple of SourceFile
     columns : tuple of SourceColumn
-        Those that are features.
+        The columns that are features.
     encoder : Encoder
     target : SourceColumn or None
     classes : ndarray or None
         Values of a target of numbers that are classes, sorted.
     codes : ndarray of int32 or None
-        The class of each of these, or of every level of a target of strings.
+        The class of each of these values, or of every level of a target of strings.
     weight : SourceColumn or None
     n_classes : int
-        0 for a quantity.
+        The number of classes; 0 for a quantity.
     single : bool
     test_size, seed
-        Which rows are held out.
+        The share of rows that are held out, and the seed of their choice.
     session : Session
-        Of the connections by which rows are read.
+        The session of the connections by which rows are read.
     stage : Stage or None
-        Where rows lie that were read already.
+        The rows that were put aside when they were read.
     split : SourceColumn or None
-        Whether a row is held out, where no hash of it decides that.
+        The column that decides whether a row is held out, where no hash of the row does.
     beside : SourceColumn or None
         The number of the group or the time of a row, where rows are to have it beside them.
     """
@@ -565,14 +565,14 @@ def numbers_of(
 
 
 def numbers_in(column: SourceColumn, fetched: Any, place: Callable[[int], str]) -> Numbers:
-    """What a column of numbers adds up to in rows that were fetched.
+    """The statistics of a column of numbers in rows that were fetched.
 
-    ``place``: how messages call a row of them.
+    ``place``: the name of a row of them in messages.
     """
     values, gone = numbers_of(column, fetched)
     there = values if gone is None else values[~gone]
     n_missing, named = len(values) - len(there), is_called_identifier(column.name)
-    # The first column may count the rows; of most, two rows say that it does not.
+    # The first column may count the rows; two rows are mostly enough to show that it does not.
     if not named and not n_missing and not any(column.places) and may_count_rows(column.name):
         named = bool(np.all(there[1:2] - there[:1] == 1.0) and np.all(np.diff(there) == 1.0))
     found = Numbers.of(there, n_missing, named=named, date=column.way == "date")
@@ -596,7 +596,7 @@ class Stage:
     Attributes
     ----------
     folder : str
-        That of the blocks.
+        The folder of the blocks.
     columns : tuple of SourceColumn
     """
 
@@ -624,7 +624,7 @@ class Stage:
         write_record(self._path(row_range, "sums"), record)
 
     def numbers(self, row_range: RowRange, mark: str) -> list[Numbers] | None:
-        """What columns add up to in the rows of a range, where they were read already."""
+        """The statistics of columns in the rows of a range, where they were read already."""
         record = read_record(self._path(row_range, "sums"), mark=mark)
         return None if record is None else [*map(Numbers.of_record, record["numbers"])]
 
@@ -694,7 +694,7 @@ def text_hash(value: str) -> str:
 class _Table:
     """Numbers of texts by the 64 bits that DuckDB makes of each: an open hash table.
 
-    That no two levels, nor a level and a missing value, have the same bits is looked at first.
+    It is checked first that no two levels, nor a level and a missing value, have the same bits.
     Other texts than the levels are not in the files, as long as these are the files that were
     scanned: then bits are as good as texts.
     """
@@ -758,7 +758,7 @@ class SourceBlock(Block):
     held : bool
         Whether these are the rows that are held out.
     checksum : str
-        Of the rows, as they were scanned; empty where they were not.
+        The checksum of the rows as they were scanned; empty where they were not.
     """
 
     plan: EncodingPlan

@@ -23,7 +23,7 @@ from separatrix._compiled import pool
 from separatrix.scale.blocks import Block, Rows
 from separatrix.scale.sums import TreeSum
 
-#: ``task(rows, shared, own)``: the rows of a block, what all blocks share, what is of the block.
+#: ``task(rows, shared, own)``: the rows of a block, the data that all blocks share, and its own.
 Task = Callable[[Rows, Any, Any], Any]
 
 
@@ -54,18 +54,18 @@ class Engine(ABC):
     def map(
         self, task: Task, blocks: Sequence[Any], shared: Any, each: Sequence[Any] | None = None
     ) -> Iterator[Any]:
-        """What a function gives for every block, in the order of the blocks.
+        """The results of a function for every block, in the order of the blocks.
 
         Parameters
         ----------
         task : callable
             ``task(rows, shared, own)``, importable by name, which depends on nothing else.
         blocks : sequence
-            As :meth:`place` gave them.
+            The blocks as :meth:`place` gave them.
         shared : object
-            Sent to every worker once.
+            The object that is sent to every worker once.
         each : sequence, optional
-            What belongs to each block alone; None for every one by default.
+            The data that belong to each block alone; None for every block by default.
         """
 
     def reduce(
@@ -83,9 +83,9 @@ class Engine(ABC):
         task : callable
             ``task(rows, shared, own)`` gives arrays by name, and is as for :meth:`map`.
         blocks : sequence
-            As :meth:`place` gave them.
+            The blocks as :meth:`place` gave them.
         shared : object
-            Sent to every worker once.
+            The object that is sent to every worker once.
         on_progress : callable, optional
             Called with the number of each block that is done.
         each : sequence, optional
@@ -119,7 +119,7 @@ def work(task: Task, block: Block, shared: Any, own: Any) -> Any:
 def in_order(
     function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], workers: int, name: str
 ) -> Iterator[Any]:
-    """What a function gives for each tuple of arguments, in their order, by threads of a name."""
+    """The results of a function for tuples of arguments, in their order, by threads of a name."""
     if workers == 1 or len(calls) == 1:
         yield from itertools.starmap(function, calls)
         return

@@ -53,14 +53,14 @@ def class_moments(passes: Passes, *, pooled: bool, fourth: bool = False) -> Mome
     Parameters
     ----------
     passes : Passes
-        Over data of classes.
+        The passes over data of classes.
     pooled, fourth : bool
         As for :meth:`separatrix.data.moments.Moments.of`.
 
     Returns
     -------
     Moments
-        The same bits for any number of workers.
+        The moments, which have the same bits for any number of workers.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def _rows_made(rows: Rows, of: Callable[..., Any], own: Any) -> Any:
 
 
 def gathered(passes: Passes, of: Callable[..., Any]) -> Any:
-    """What a function makes of the design and the weights of all rows, merged, in one pass."""
+    """The merged results of a function of the design and the weights of all rows, in one pass."""
     return _merged(passes, _rows_made, of)
 
 
@@ -103,13 +103,13 @@ class Targets:
     Attributes
     ----------
     n_classes : int
-        Zero for a quantity.  Of two classes the target is -1 or +1, of more it is one of as many
-        for the row's own and ``other`` for the others.
+        The number of classes, zero for a quantity.  With two classes the target is -1 or +1; with
+        more there is a target for each class, 1 for the row's own and ``other`` for the others.
     other : float
     factors : ndarray of shape (n_classes,) or None
         Weights of the classes.
     unit : ndarray of shape (1,) or None
-        What a quantity is multiplied by.
+        The factor by which a quantity is multiplied.
     """
 
     n_classes: int = 0
@@ -119,7 +119,7 @@ class Targets:
 
     @property
     def count(self) -> int:
-        """Targets of a row."""
+        """The number of targets of a row."""
         return self.n_classes if self.n_classes > 2 else 1
 
     def of(self, rows: Rows) -> tuple[np.ndarray, np.ndarray | None]:
@@ -349,8 +349,8 @@ def left_out_errors(
 ) -> np.ndarray:
     """Mean squared leave-one-out errors of ridge regressions, (n_alphas, n_targets).
 
-    By a pass for the moments of the rows and one for the errors; those of a row are weighted with
-    its weight, and NaN is a strength that some row leaves open.
+    A first pass computes the moments of the rows and a second one the errors, each of which counts
+    with the weight of its row.  The mean is NaN for a strength at which a row has no such error.
 
     Parameters
     ----------

@@ -18,7 +18,8 @@ import numpy as np
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.splitmix import GOLDEN, mixed_word
 
-# So many of the smallest hashes estimate the number of levels to about 1.6 per cent.
+# The number of smallest hashes that are kept, which estimate the number of levels to about
+# 1.6 per cent.
 SKETCH = 4096
 
 
@@ -32,14 +33,14 @@ class LevelFacts:
         Texts as they are stored, or numbers, in ascending order; empty where there are too many.
     counts : ndarray of int64
     first : ndarray of int64
-        The first row of each.
+        The first row of each value.
     hashes : ndarray of uint64
-        Of each text; the smallest of all of them where there are too many.
+        The hash of each text; the smallest hashes of all texts where there are too many.
     most : int
-        So many of them are kept.
+        The largest number of values that are kept.
     cleaned : mapping of str to str or None
-        Texts whose value is another than they are, and this value: without blanks around it, and
-        None for what stands for a missing value.
+        Texts whose value differs from them, each with this value: without blanks around it, and
+        None for a text that stands for a missing value.
     too_many : bool
     """
 

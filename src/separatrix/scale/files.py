@@ -118,11 +118,11 @@ _LIBRARIES = 260_000_000
 # DuckDB may take from the first to the second share of the memory that is left, and a stretch of
 # rows the third.
 _READING, _MOST_READING, _RANGE = 0.2, 0.45, 1.0 / 16.0
-# And of a stretch that is predicted, beside which there is nothing.
+# The share for a stretch that is predicted, beside which there is nothing else.
 _PREDICTED_RANGE = 0.25
 # DuckDB does not run with less.
 _LEAST_READING = 64_000_000
-# What a reader takes for every column.
+# The bytes that a reader takes for every column.
 _COLUMN_READING = 600_000
 _MANIFEST, _ENCODING, _PLAN = "manifest.json", "encoding.safetensors", "plan.checked"
 # More different numbers than these are no classes.
@@ -162,7 +162,7 @@ class ScanOptions:
     terms: Terms | None = None
 
     def settled(self, classes: np.ndarray | None) -> ScanOptions:
-        """The options once the classes of the target are known; None of a quantity."""
+        """The options once the classes of the target are known; these are None for a quantity."""
         if self.on_target is None or self.target is None:
             return self
         own: dict[str, Any] = {**(self.on_target(classes) or {})}
@@ -181,7 +181,7 @@ class ScanOptions:
 
     @property
     def reading_memory(self) -> int:
-        """What DuckDB may take."""
+        """The bytes that DuckDB may take."""
         return max(int(self.available * _READING), _LEAST_READING)
 
     def report(self, stage: str, rows: int, n_rows: int) -> None:
@@ -224,7 +224,7 @@ def scan_files(source: Any, options: ScanOptions) -> BlockedData:
     with contextlib.ExitStack() as stack:
         if not isinstance(source, list):
             source = [_written(source, root, stack, options)]
-        # Of a folder that was given, names of folders below it are columns.
+        # The names of folders below a folder that was given are columns.
         folders = [os.path.abspath(name) for name in source if os.path.isdir(name)]
         key = sha256_of(f"{options.identity()} {_files_of(source)!r} {folders!r}")
         folder = root / key[:32]
@@ -735,7 +735,7 @@ class _Scan:
         kept.write(self.folder / _PLAN)
 
     def _known_plan(self, kept: KeptPlan) -> tuple[EncodingPlan, np.ndarray | None] | None:
-        """The plan that an earlier process left; None where the model asks for another."""
+        """The plan that an earlier process left; None where the model needs another."""
         self.options = self.options.settled(kept.labels)
         if kept.settled != self._settled:
             return None
@@ -754,7 +754,7 @@ class _Scan:
         return {name: getattr(self.options, name) for name in ("standardise", "reference")}
 
     def _encoding_plan(self, sources: list[SourceFile]) -> tuple[EncodingPlan, np.ndarray | None]:
-        """How rows are encoded, and the classes."""
+        """The plan by which rows are encoded, and the classes."""
         options, known = self.options, self.statistics
         target, classes, codes, labels = self._target()
         self.options = options = options.settled(labels)
@@ -859,7 +859,7 @@ class _Scan:
         return replace(column, numbers=np.append(order >= cut, np.nan).astype(np.float64))
 
     def _labelled(self, column: SourceColumn, role: str) -> tuple[SourceColumn, list[Any]]:
-        """A column of levels that says something of the rows, and what each of them is read as."""
+        """A column of levels that labels the rows, and the value that each level is read as."""
         known, name = self.statistics, column.name
         levels, _ = known.levels(column)
         column, facts, _ = known.of_levels(column)
@@ -898,12 +898,12 @@ class _Scan:
 
     @property
     def _orders(self) -> tuple[str, str | None]:
-        """Whether groups or times say which rows belong together, and the column of them."""
+        """Whether rows belong together by group or time, and the column of groups or times."""
         role = "group" if self.options.group is not None else "time"
         return role, getattr(self.options, role)
 
     def _n_held(self) -> int:
-        """How many rows are to be held out by group or time."""
+        """The number of rows to hold out by group or time."""
         return max(1, round(self.options.test_size * self.statistics.n_rows))
 
     @staticmethod
@@ -957,16 +957,17 @@ class _Scan:
         return [name for name in names if name in needed], extra
 
     def _read_once(self, plan: EncodingPlan, names: Sequence[str]) -> list[Numbers] | None:
-        """Put all rows aside while they are read for what they add up to, where that can be.
+        """Put all rows aside while they are read for their sums, where that is possible.
 
-        Of columns of numbers that float32 holds as they are.  None where there are others, where a
-        value is missing, or where there is no room; the rows are read again then.
+        It is possible for columns of numbers that float32 holds as they are.  The result is None
+        where there are other columns, where a value is missing, or where there is not enough space;
+        the rows are read again then.
         """
         options, known = self.options, self.statistics
         if options.encoder is not None or not (options.single and options.standardise):
             return None
         if options.terms is not None:
-            # What is put aside becomes features by being standardised alone.
+            # Rows that are put aside become features by being standardised alone.
             return None
         if not self.readers.shares_cache:
             # Another worker may encode the rows than the one that put them aside.
@@ -1188,7 +1189,7 @@ class _Scan:
     ) -> _EncodedRows:
         """The blocks of all stretches, in their order, and what their rows add up to."""
         out = _EncodedRows.none(work.plan.n_classes)
-        # What the readers hold finds room together.
+        # The stretches that the readers hold must fit in memory together.
         each = max(span.n_rows for span in spans) * (self.statistics.row_bytes() + width)
         readers = self.readers.at_most(int(self.options.available / each))
         found = readers.map(_blocks_of, work, [*enumerate(spans)])

@@ -39,7 +39,7 @@ class Fold:
     count: int
 
     def kept(self, rows: Rows) -> np.ndarray:
-        """Which rows the fit is to; all of a sample, of which no fold is known."""
+        """Whether each row is in the fit; all rows of a sample are, whose folds are not known."""
         if rows.folds is None:
             return np.ones(len(rows), dtype=bool)
         out: np.ndarray = rows.folds != self.number
@@ -48,14 +48,14 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class BlockFolds:
-    """Where the rows of a block are among all rows of their classes, and where folds begin.
+    """The places of the rows of a block among all rows of their classes, and the ends of folds.
 
     Attributes
     ----------
     before : ndarray of shape (K,)
-        Rows of each class in earlier blocks; a quantity is one class.
+        The number of rows of each class in earlier blocks; a quantity is one class.
     ends : ndarray of shape (K, count)
-        How many rows of each class are in a fold or in one before it.
+        The number of rows of each class in a fold and in those before it.
     """
 
     before: np.ndarray
@@ -86,7 +86,7 @@ def in_folds(rows: Rows, shared: tuple[Any, Any], own: BlockFolds) -> Any:
 
 
 def _numbers(rows: Rows, n_classes: int, own: Any) -> tuple[np.ndarray, np.ndarray]:
-    """How many rows each class has that have a weight, and the first one of each."""
+    """The number of rows of each class that have a weight, and the first such row of each."""
     codes, used = _codes(rows, n_classes)
     counts = np.bincount(codes[used], minlength=n_classes)
     first = [np.flatnonzero((codes == k) & used)[:1].sum() for k in range(n_classes)]
@@ -99,11 +99,11 @@ def laid_out(passes: Any, count: int, n_classes: int) -> list[BlockFolds]:
     Parameters
     ----------
     passes : Passes
-        One is made, where it is not known how many rows of each class a block has.
+        One pass is made where the number of rows of each class in a block is not known.
     count : int
-        How many folds.
+        The number of folds.
     n_classes : int
-        One for a quantity.
+        The number of classes; one for a quantity.
     """
     if n_classes == 1 and not passes.weighted:
         found = [(np.array([b.n_rows]), np.zeros(1, dtype=int)) for b in passes.data.blocks]
@@ -147,7 +147,7 @@ def fold_totals(rows: Rows, shared: tuple[int, int], own: Any) -> dict[str, np.n
 def fold_hits(
     rows: Rows, shared: tuple[int, list[tuple[int, np.ndarray, np.ndarray]]], own: Any
 ) -> dict[str, np.ndarray]:
-    """How much weight of the rows that each model left out it predicts right.
+    """The weight of the rows that each model predicts right among those that it left out.
 
     Every model is its fold, its weights of shape (K or 1, n_features) and its intercepts.
     """
@@ -189,7 +189,7 @@ def _moments(rows: Rows, count: int, own: Any) -> list[Moments | None]:
 def fold_moments(passes: Any, count: int) -> list[Moments]:
     """The moments of all rows with their targets and, after them, of those that each fold leaves.
 
-    ``passes.folds`` says which rows are in which fold; each of these has some.
+    ``passes.folds`` gives the fold of every row; each fold has some rows.
     """
     found: list[Moments | None] = [None] * count
     for parts in passes.each(_moments, count):

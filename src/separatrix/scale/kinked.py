@@ -37,7 +37,7 @@ from separatrix.scale.sums import Sum
 
 @dataclass(frozen=True)
 class Tuning:
-    """When rows near the kink are told from the others.
+    """The size of the data from which rows near the kink are distinguished from the others.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Tuning:
 
 tuned = Tuned(Tuning())
 
-# The share of the memory that rows near the kink may take, with copies of a part of them.
+# The share of the memory that rows near the kink may take, with copies of a part of these rows.
 _SHARE = 0.4
 # Bands of distance beyond the near rows, each so many times as wide as what is within it, where
 # means are short, and where they are not.
@@ -61,25 +61,26 @@ _SEED = 20
 
 @dataclass(frozen=True, eq=False)
 class ScreenedRows:
-    """What a pass has made of all rows at a point.
+    """The few rows to which a pass has reduced all rows at a point.
 
     Attributes
     ----------
     theta : ndarray
         The point.
     objective : PointwiseObjective
-        On the means of the rows that are not near, and on those that are.
+        The objective on the means of the rows that are not near, and on the rows that are near.
     off : tuple of float
-        By how much the products of multipliers with the means may differ, in norm, from those of
-        the same multipliers with the rows themselves; and those with the centres.
+        A bound on the difference, in norm, between the products of multipliers with the means and
+        those of the same multipliers with the rows themselves; and such a bound for the products
+        with the centres.
     exact : bool
-        Whether the near rows are all here, and not some of them that stand for all.
+        Whether the near rows are all here, rather than a sample that stands for all of them.
     whole : bool
-        Whether these are simply all rows.
+        Whether the objective is simply on all rows.
     near : int
-        How many near rows are here.
+        The number of near rows in the objective.
     coarse : ScreenedRows or None
-        Where these are not all of them, the means of all rows, and nothing else.
+        The means of all rows and nothing else, where the near rows are a sample; None otherwise.
     """
 
     theta: np.ndarray
@@ -149,7 +150,7 @@ class _Near:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What a block has at a point."""
+    """The sums of a block at a point, and its near rows."""
 
     sums: dict[str, np.ndarray]
     near: _Near
@@ -194,10 +195,10 @@ class BlockedKinked(BlockedLoss):
     Attributes
     ----------
     width : float
-        How far from a kink, in the loss's argument, rows are near at the next point that is looked
-        at.
+        The distance from a kink, in the loss's argument, up to which rows are near at the next
+        point.
     latest : ScreenedRows or None
-        What the last pass has made of all rows.
+        The few rows to which the last pass has reduced all rows.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -215,7 +216,7 @@ class BlockedKinked(BlockedLoss):
 
     @property
     def limit(self) -> int:
-        """How many near rows memory holds."""
+        """The number of near rows that memory holds."""
         stored = self.data.n_stored / max(self.data.n_rows, 1)
         per_row = (24.0 if self._sparse else 20.0) * stored + 160.0
         return max(int(_SHARE * self.data.memory / per_row), 64)
@@ -259,7 +260,7 @@ class BlockedKinked(BlockedLoss):
         self.passes.keep(theta, {k: np.array(float(v)) for k, v in {**known, **also}.items()})
 
     def look(self, theta: np.ndarray) -> ScreenedRows:
-        """All rows as few, by one pass; that of the last point is at hand."""
+        """The few rows for a point, by one pass; those of the last point are at hand."""
         if self.latest is None or not np.array_equal(self.latest.theta, theta):
             found = self._account(theta)
             self._points[np.ascontiguousarray(theta).tobytes()] = found
@@ -371,7 +372,7 @@ class BlockedKinked(BlockedLoss):
     def _means(
         self, sums: dict[str, float], value: dict[str, np.ndarray], bands: slice
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[float, float]]:
-        """Means of groups, their targets and weights, and how far off their products can be."""
+        """Means of groups, their targets and weights, and bounds on the errors of products."""
         n, d = float(self.data.n_rows), self.data.n_features
         longest = max((block.n_rows for block in self.data.blocks), default=0)
         products = gamma(longest + 8.0)
@@ -433,7 +434,7 @@ class BlockedKinked(BlockedLoss):
         return theta if self._best is None else self._best[1]
 
     def moved(self, before: np.ndarray, after: np.ndarray) -> float:
-        """How far scores differ between two points, in the root of the mean square."""
+        """The root of the mean square difference of the scores between two points."""
         sample = self.data.sample
         if sample is not None and len(sample):
             part = self._of_rows(sample)

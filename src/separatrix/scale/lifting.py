@@ -25,7 +25,7 @@ class DerivedBlock(Block):
     lift : callable
         ``lift(design)`` is a design of the computed columns.
     width : int
-        How many these are.
+        The number of the computed columns.
     """
 
     inner: Block
@@ -61,9 +61,9 @@ class LiftedBlock(DerivedBlock):
     ----------
     inner : Block
     lift : transformer
-        Fitted.
+        The fitted transformer.
     width : int
-        How many coordinates it gives.
+        The number of coordinates that it gives.
     """
 
     lift: Any

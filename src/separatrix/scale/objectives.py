@@ -1,7 +1,7 @@
 r"""Objectives as sums over blocks of rows.
 
 The face is that of every objective, so that solvers and the driver take them; but nothing here is
-as long as the data.  Where a method asks for scores, it is given the point that they are of
+as long as the data.  Where a method needs scores, it is given the point that they are of
 (:class:`At`), and the sums at that point are those of one pass over the blocks, or of the last
 passes, which are kept.  A pass gives everything that is needed of a point: loss, gradient and
 both sides of the certificate, with bounds on their rounding.
@@ -46,7 +46,7 @@ from separatrix.scale.shared_passes import parted, several
 
 # Points whose sums are kept: the one at hand, the one before and the start.
 _KEPT = 4
-# How far slopes are moved at most, as a part of what they could be.
+# The largest move of slopes, as a share of the limit that the loss sets.
 _FAR = 0.5
 _SPARE = 1.0 + 1e-9
 _LABELS = np.array([-1.0, 1.0])
@@ -105,7 +105,7 @@ class BlockedObjective(LinearProblem):
         # Rows may be float32 because that is how they are kept; weights are not rounded for that.
         self.design = Shape(data.shape, data.n_stored, np.empty(0))  # type: ignore[assignment]
         self.n_passes = 0
-        # What the next pass is to find out as well.
+        # The sums that the next pass is to compute as well.
         self._beside: tuple[Any, Any] | None = None
         self._known: list[tuple[bytes, dict[str, np.ndarray]]] = []
 
@@ -124,7 +124,7 @@ class BlockedObjective(LinearProblem):
     def look_twice(self, theta: np.ndarray, *, diagonal: bool = False) -> None:
         """Compute the sums of :meth:`account` and :meth:`hessian` in one pass.
 
-        With ``diagonal``, those of :meth:`hessian_diagonal` instead of the latter.
+        With ``diagonal``, the sums of :meth:`hessian_diagonal` instead of those of :meth:`hessian`.
         """
         self._beside = (_hessian_diagonal if diagonal else _hessian, (self._shared(), theta))
         try:
@@ -155,7 +155,7 @@ class BlockedObjective(LinearProblem):
 
     @abstractmethod
     def _account(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        """One pass; has ``loss``, and ``gradient``, in the shape of a point, of the loss."""
+        """The sums of one pass, with ``loss`` and its ``gradient`` in the shape of a point."""
 
     @abstractmethod
     def _gap(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> tuple[float, float]:
@@ -163,12 +163,13 @@ class BlockedObjective(LinearProblem):
 
     @abstractmethod
     def _primal_above(self, theta: np.ndarray, here: dict[str, Any]) -> float:
-        """The objective at a point at most, from what is known of it."""
+        """An upper bound of the objective at a point, from what is known of it."""
 
     def _dual_point(self, proof: dict[str, np.ndarray]) -> tuple[np.ndarray, float, float] | None:
         """Slopes that are moved so that they are balanced; None where they cannot be.
 
-        Minus their product with the data, a bound on its error, and the conjugate at most.
+        The result is minus their product with the data, a bound on its error, and an upper bound
+        of the conjugate.
         """
         raise NotImplementedError
 
@@ -224,10 +225,11 @@ class BlockedObjective(LinearProblem):
         return self.penalty.longest(-slopes, self.C)
 
     def some(self, rows: int, rng: np.random.Generator) -> Any:
-        """The objective on about so many rows in memory, weighing as much as all of them.
+        """The objective on the sample of the rows in memory, weighted like all rows together.
 
-        As many as were drawn when the data were scanned; all rows, where more are requested and
-        a Hessian of all rows can be had.
+        The sample was drawn when the data were scanned, whatever ``rows`` is.  The result is the
+        objective on all rows where there is no sample, or where more than four times its rows are
+        requested and a Hessian can be held.
         """
         sample = self.data.sample
         few = sample is None or len(sample) == 0 or (rows > 4 * len(sample) and self._narrow)
@@ -266,7 +268,7 @@ class BlockedObjective(LinearProblem):
         return self.hessian(curvature)
 
     def _looked_at(self, theta: np.ndarray, name: str) -> np.ndarray | None:
-        """What the pass at a point has found out beside the account; None where it has not."""
+        """A sum that the pass at a point found beside the account; None where it did not."""
         key = np.ascontiguousarray(theta).tobytes()
         known = [found[name] for its, found in self._known if its == key and name in found]
         return known[0] if known else None
@@ -287,7 +289,7 @@ class BlockedObjective(LinearProblem):
         return self._penalty_curvature() * direction + found["product"].reshape(self.shape)
 
     def _shared(self) -> Any:
-        """What makes the objective on the rows of a block."""
+        """The object that makes the objective on the rows of a block."""
         raise NotImplementedError
 
     def _sums_at(self, task: Any, theta: np.ndarray, *more: Any) -> dict[str, np.ndarray]:
@@ -525,7 +527,7 @@ def _hessian_product(
 
 @dataclass(frozen=True, eq=False)
 class _Correction:
-    """What the slopes at a point are moved by: along the scores of ``step``, then by ``length``.
+    """The correction of the slopes at a point: along the scores of ``step``, then by ``length``.
 
     ``factor`` is ``R`` of the module on orthogonality; ``length`` bounds the length of what is left
     in its coordinates, over one less ``eta``.
@@ -570,7 +572,7 @@ def _largest_move(rows: Rows, shared: tuple[PointwiseRows, np.ndarray], own: Any
 def _moves(
     rows: Rows, shared: tuple[PointwiseRows, list[np.ndarray]], own: Any
 ) -> dict[str, np.ndarray]:
-    """How many rows move back along directions, and how many on, by more than rounding."""
+    """The numbers of rows that move back and on along directions, by more than rounding."""
     of, directions = shared
     part, back, on = of.objective(rows), [], []
     for direction in directions:
@@ -750,7 +752,7 @@ class BlockedPointwise(BlockedLoss):
     # Slopes moved by epsilon: the pull on the weights, the gap's own share, the conjugate.
 
     def _epsilon(self, account: dict[str, np.ndarray]) -> float:
-        """How far slopes are moved so that they are balanced; infinite where they cannot be."""
+        """The move by which slopes are balanced; infinite where they cannot be."""
         if not self.balances:
             return 0.0
         slope, shift = float(account["slope"]), float(account["shift"])
@@ -846,7 +848,7 @@ class BlockedPointwise(BlockedLoss):
             slips = 64.0 * UNIT * p["slips"] + underflow
             conjugate += -epsilon * p["shift_score"] + (rounding * most + off) * sizes
             conjugate += most * slips * _SPARE
-            # Twice as much as the loss says, for where the slope itself is rounded.
+            # Twice as much as the loss gives, for where the slope itself is rounded.
             cost = self._cost(most) * (p["shift_cost"] + underflow) * (1.0 + units)
             conjugate += cost * _SPARE
             moved = p["shift_lengths"] * (1.0 + units) + lost * (1.0 + p["shift"])

@@ -102,7 +102,7 @@ class BlockedMistakes(MistakeObjective):
     Attributes
     ----------
     judge : MistakeObjective
-        The same on the sample of the rows, by which weights are compared on the way.
+        The objective on the sample of the rows, by which weights are compared on the way.
     """
 
     in_passes = True
@@ -191,8 +191,8 @@ class BlockedMistakes(MistakeObjective):
 class MistakePasses(MistakeDriven):
     """The perceptron's passes over blocks, rows as they come.
 
-    Those of :class:`separatrix.solvers.perceptron.MistakeDriven`; the sample of the rows decides
-    between weights, as a part of the rows does in memory.
+    The passes are those of :class:`separatrix.solvers.perceptron.MistakeDriven`; the sample of the
+    rows decides between weights, as a part of the rows does in memory.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class MistakePasses(MistakeDriven):
     most : int
         The most passes of a fit.
     patience : int, optional
-        As of :class:`separatrix.solvers.perceptron.MistakeDriven`.
+        As in :class:`separatrix.solvers.perceptron.MistakeDriven`.
     """
 
     # What a checkpoint keeps of the state, beside the arrays.
@@ -273,7 +273,7 @@ class MistakePasses(MistakeDriven):
 
 @dataclass(kw_only=True)
 class BlockedStepsState(ResumeState):
-    """Where the steps stand, with what they leave to the next block; updated in place.
+    """The state of the steps, with what they leave to the next block; updated in place.
 
     Attributes
     ----------
@@ -307,7 +307,7 @@ class BlockedSteps(Solver):
     Parameters
     ----------
     descent : StochasticDescent
-        How the rows of a block are visited.
+        The descent that visits the rows of a block.
     most : int
         The most passes of a fit.
     """

@@ -20,16 +20,16 @@ from separatrix.scale.shared_passes import PassScheduler
 
 @dataclass(frozen=True)
 class PassProgress:
-    """How far a pass over the blocks is.
+    """The progress of a pass over the blocks.
 
     Attributes
     ----------
     number : int
-        Which pass it is, from 1.
+        The number of the pass, from 1.
     rows, n_rows : int
-        Rows that are done, and all of them.
+        The number of rows that are done, and of all rows.
     seconds : float
-        Since the pass began.
+        Seconds since the pass began.
     """
 
     number: int
@@ -63,16 +63,16 @@ class Passes:
     ----------
     data : BlockedData
     engine : Engine, optional
-        By default that of the data, or this process.
+        The engine that makes the passes; by default that of the data, or this process.
     checkpoint : Checkpoint, optional
-        Where what a pass found out is kept.
+        The checkpoint that keeps the results of the passes.
 
     Attributes
     ----------
     count : int
-        Passes so far.
+        The number of passes so far.
     seconds : float
-        What they took together.
+        Seconds that the passes took together.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Passes:
         self.count = 0
         self.seconds = 0.0
         self.rounds: PassScheduler | None = None
-        # Whether rows have weights of their own; of numbers the pass for their facts finds it out.
+        # Whether rows have weights of their own; for numbers the pass for their facts finds it out.
         self.weighted = bool(np.any(data.class_rows != data.class_totals))
         # Where the rows of every block are among those of all folds.
         self.folds: list[BlockFolds] | None = None
@@ -94,7 +94,7 @@ class Passes:
     def sums(
         self, task: Task, shared: Any, check: Callable[[], None] | None = None
     ) -> dict[str, np.ndarray]:
-        """The sums over all blocks of what a function gives.
+        """The sums over all blocks of the results of a function.
 
         Within rounds (:mod:`~separatrix.scale.shared_passes`) others share the pass.
         """
@@ -124,7 +124,7 @@ class Passes:
         check: Callable[[], None] | None = None,
         each: Any = None,
     ) -> Iterator[Any]:
-        """What a function gives for every block, one after another."""
+        """The results of a function for every block, one after another."""
         if self.folds is not None and each is None:
             task, shared, each = in_folds, (task, shared), self.folds
         on_progress = self._on_progress(check)

@@ -2,7 +2,7 @@
 
 A process that is killed while rows are encoded, or while a model is fitted to rows that are decoded
 in every pass, leaves it to the next one.  The folder that it lies in is that of the same files and
-options, and a digest says whether it is whole.
+options, and a digest shows whether it is whole.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class KeptPlan:
     ----------
     plan : EncodingPlan
     labels : ndarray or None
-        The classes.
+        The classes of the target.
     types : list of list of str
-        Of each source the types of its columns.
+        The types of the columns of each source.
     spans : list of RowRange
         The ranges in which rows were put aside, where they were.
     notes : list of str

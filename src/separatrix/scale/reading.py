@@ -32,7 +32,7 @@ Merge = Callable[[Sequence[Any]], Any]
 
 # Records of facts that are merged at once.
 _TOGETHER = 8
-# What tasks share is unpacked once on every worker, which keeps what the last ones shared.
+# Earlier data that tasks share and that a worker keeps; such data are unpacked there once.
 _KEPT = 2
 # Cluster tasks whose results are fetched at once, and what they work on.
 _BATCH, _FILES = 16, "the files"
@@ -48,13 +48,13 @@ class Session:
     Attributes
     ----------
     identity : str
-        Connections are found by it, one in each process.
+        The key by which connections are found, one in each process.
     memory : int
-        In bytes.
+        The memory of DuckDB in bytes.
     folder : str
-        Where it may write what does not fit.
+        The folder in which DuckDB may write what does not fit in memory.
     readers : int
-        How many threads of a process may fetch rows at once.
+        The number of threads of a process that may fetch rows at once.
     """
 
     identity: str
@@ -71,9 +71,9 @@ class Opened:
     ----------
     connection
     session : Session
-        What it was last used for.
+        The session that it was last used for.
     gate : Semaphore
-        Of the readers.
+        The semaphore that limits the readers that fetch rows at once.
     tables : dict
         Tables of the levels of columns, by the columns' keys.
     """
@@ -204,7 +204,7 @@ class ClusterReaders(Readers):
     ----------
     engine : Dask
     folder : str
-        One in the cache that was made here, by a name that no other machine has.
+        A folder in the cache that was made here, with a name that no other machine has.
     """
 
     def __init__(self, engine: Dask, folder: str) -> None:

@@ -14,12 +14,12 @@ _SHARE = 0.1
 
 
 def sample_size(n_rows: int, width: float, memory: int) -> int:
-    """How many of so many rows are drawn, where a row of their matrix takes so many bytes."""
+    """The number of rows to draw of ``n_rows``, where a row of the matrix takes ``width`` bytes."""
     return min(max(n_rows // 4, 2000), int(_SHARE * memory / (width + 32.0)))
 
 
 def sample_of(blocks: Any, n_rows: int, seed: int = 0) -> Rows | None:
-    """About so many rows, in proportion from every block, in the order of the blocks."""
+    """About ``n_rows`` rows, in proportion from every block, in the order of the blocks."""
     total = sum(block.n_rows for block in blocks)
     if total == 0 or n_rows <= 0:
         return None

@@ -44,7 +44,7 @@ _SPARE = 1.0 + 1e-9
 _EXACT, _PASSES = 1e-9, 30
 # The factor by which a scale grows where too many rows are beyond it.
 _GROWS = 8.0
-# How much of the curvature along the residuals a scale that follows takes away.
+# The share of the curvature along the residuals that a scale which follows them takes away.
 _SHARE = 1.0 - 1e-8
 
 
@@ -94,7 +94,7 @@ class BlockedScaled(BlockedPointwise):
         """The objective whose scale may be no less than this, nor than it may be here."""
         part = copy(self)
         part.least_scale = max(float(scale), self.least_scale)
-        # What is known of a point is known at its best scale.
+        # The known sums of a point are those at its best scale.
         part._known = []
         return part
 
@@ -139,7 +139,7 @@ class BlockedScaled(BlockedPointwise):
             # root is never below the best scale, however far the residuals are from this one.
             root = math.sqrt(float(sums["near"]) / rest) if rest > 0.0 else _GROWS * scale
             root = max(root, self.least_scale)
-            # Of the slope in the logarithm of the scale, which is that part of the gap.
+            # The slope in the logarithm of the scale, which is that part of the gap.
             pull = abs(rest - float(sums["near"]) / (scale * scale)) * scale
             near = abs(root - scale) <= _EXACT * scale
             if near or pull <= _EXACT * (float(sums["loss"]) + 0.5 * scale * whole):
@@ -229,7 +229,7 @@ class BlockedScaled(BlockedPointwise):
         sizes = p["squares"] + 2.0 * most * p["cross_size"] + most * most * bend
         wrong = (8.0 * rounding * sizes + 2.0 * off * (p["cross_size"] + most * bend)) * _SPARE
         weight = p["upper"] * (1.0 - rounding)
-        # What the conjugate at the scale has for the squares is no part of this one.
+        # The squares' part of the conjugate at the scale is no part of this one.
         conjugate -= 0.5 * p["scale"] * max(square - wrong, 0.0)
         conjugate += 8.0 * UNIT * (abs(conjugate) + p["scale"] * (square + wrong))
         largest = square + wrong

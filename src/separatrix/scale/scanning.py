@@ -34,7 +34,7 @@ from separatrix.tables.terms import Terms
 __all__ = ["bytes_of", "sample_of", "scan"]
 
 ProgressCallback = Callable[[str, int, int], None]
-"""``on_progress(stage, rows, n_rows)``: how far scanning is."""
+"""``on_progress(stage, rows, n_rows)`` is called with the progress of a scan."""
 
 TargetCallback = Callable[[np.ndarray | None], Mapping[str, bool] | None]
 
@@ -95,7 +95,8 @@ def scan(
     weight : str, or array-like of shape (n_samples,), optional
         The column of sample weights; those of an array. A weight of k is the same as k copies.
     memory : str or int
-        What scanning and fitting may use together, in bytes or as ``"1GB"``, everything included.
+        The memory that scanning and fitting may use together, everything included, in bytes or as
+        ``"1GB"``.
     cache : path, optional
         The folder for encoded blocks; by default one of this user's in the temporary folder.
     cache_limit : str or int, optional
@@ -103,10 +104,10 @@ def scan(
         data in it make room for new ones. Blocks that do not fit are decoded on every pass
         instead; all of them with 0.
     test_size : float
-        The share of rows that are held out, by what is in them but for the target, so that equal
-        rows are on one side.
+        The share of rows that are held out, chosen by their values apart from the target, so that
+        equal rows are on one side.
     seed : int
-        Another one holds out other rows.
+        The seed of that choice: another seed holds out other rows.
     standardise : bool, optional
         Whether numbers of files and tables are standardised; by default they are. Arrays and Dask
         collections are fitted as they are, and standardise=True is refused with them.
@@ -117,7 +118,7 @@ def scan(
     ignore : sequence of str
         Columns that are left out.
     encoder : Encoder, optional
-        One that was fitted before, to encode by it.
+        An encoder that was fitted before, by which rows are encoded.
     quantity : bool, optional
         Whether the target is a quantity rather than classes; found out by default.
     drop_missing_target : bool
@@ -136,9 +137,10 @@ def scan(
         Rows of a block, at most.  By default 65,536, and more where there are so many columns that
         what a block sends would be more than a quarter of its bytes.
     engine : Dask, optional
-        Of the cluster that a Dask collection lies on; by default that of the current client. Of
-        files: of the cluster whose workers read Parquet files, each its row groups, find what
-        columns add up to and encode the rows. The files have the same path for all workers.
+        The engine of the cluster that holds a Dask collection, by default that of the current
+        client. For files, the engine of the cluster whose workers read Parquet files, each its row
+        groups, find what columns add up to and encode the rows. The files have the same path for
+        all workers.
     on_progress : callable, optional
         ``on_progress(stage, rows, n_rows)`` is called on the way; stages are ``"statistics"`` and
         ``"encoding"``.
@@ -166,10 +168,10 @@ def scan(
 
     Notes
     -----
-    ``scan(X, y)`` of arrays is the problem of ``fit(X, y)``: ``coef_`` is per unit of a column. Of
+    ``scan(X, y)`` of arrays is the problem of ``fit(X, y)``: ``coef_`` is per unit of a column. For
     files the encoder standardises numbers: ``coef_`` of a number is per standard deviation of its
-    column, which ``encoder`` of what is returned knows, and the intercept is the score where all
-    numbers are at their means. With ``standardise=False`` both are in the units of the files.
+    column, which ``encoder`` of the result knows, and the intercept is the score where all numbers
+    are at their means. With ``standardise=False`` both are in the units of the files.
 
     Examples
     --------

@@ -40,14 +40,15 @@ from separatrix.scale.sums import Sum
 _SHARE = 0.25
 _BINS = 1 << 14
 
-# What a model says of the rows of a matrix: the numbers of their classes, what they are ranked by,
-# of shape (n,) or (n, K), and their probabilities, (n, K); the last two may be None.
+# The predictions of a model for the rows of a matrix: the numbers of their classes, the scores by
+# which they are ranked, of shape (n,) or (n, K), and their probabilities, (n, K); the last two may
+# be None.
 Answers = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
 
 
 @dataclass(frozen=True, eq=False)
 class _Judge:
-    """What a block needs to be scored: the predictions of a model, and the numbers of classes."""
+    """The data needed to score a block: the predictions of a model, and the numbers of classes."""
 
     answer: Callable[[Any], Answers]
     codes: np.ndarray
@@ -91,24 +92,25 @@ def scores_over(
     n_classes: int | None = None,
     exact: bool | None = None,
 ) -> ClassScores:
-    """Ask a model about all rows of blocks, in one pass, and count.
+    """Score the predictions of a model for all rows of blocks, in one pass.
 
     Parameters
     ----------
     data : BlockedData
-        Of classes.
+        The data, whose target has classes.
     answer : callable
-        What a model says of the rows of a matrix: the numbers of the classes that it predicts; by
-        what they are ranked, scores of the second of two classes, of shape (n,), or of each,
-        (n, K); and probabilities, (n, K). The last two may be None.
+        The function that gives the predictions for the rows of a matrix: the numbers of the
+        predicted classes; the scores by which rows are ranked, those of the second of two classes,
+        of shape (n,), or of each class, (n, K); and probabilities, (n, K). The last two may be
+        None.
     engine : Engine, optional
-        Who goes over the blocks, by default that of the data; the function must be such that it
-        can be sent there.
+        The engine that goes over the blocks, by default that of the data; the function must be
+        such that it can be sent there.
     codes : ndarray of shape (n_classes of the data,), optional
         The model's number of each class of the data, -1 for one that it does not know; by default
         they have the same numbers.
     n_classes : int, optional
-        How many classes the model has; by default as many as the data.
+        The number of classes of the model; by default as many as the data have.
     exact : bool, optional
         Whether to hold all scores by which rows are ranked; by default if they take at most a
         quarter of the memory of the data.
@@ -202,14 +204,14 @@ def _errors_over(
 def errors_over(
     data: BlockedData, predict: Callable[[Any], np.ndarray], engine: Engine | None = None
 ) -> dict[str, float | int | None]:
-    """How far predictions of a quantity are off, in one pass.
+    """The errors of the predictions of a quantity, in one pass.
 
     Parameters
     ----------
     data : BlockedData
-        Of a quantity.
+        The data, whose target is a quantity.
     predict : callable
-        A number for each row of a matrix.
+        The function that gives a number for each row of a matrix.
     engine : Engine, optional
 
     Returns
@@ -263,7 +265,7 @@ def losses_over(
     Parameters
     ----------
     data : BlockedData
-        Of a quantity.
+        The data, whose target is a quantity.
     of : callable
         ``of(matrix, targets, weights, mean)`` gives the sums of some rows, beside the weighted mean
         of the targets of all; ``weights`` may be None.

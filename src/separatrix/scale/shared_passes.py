@@ -77,7 +77,7 @@ class _Member:
     def ask(
         self, task: Task, shared: Any, check: Callable[[], None] | None
     ) -> dict[str, np.ndarray]:
-        """Wait for the pass that answers this."""
+        """Wait for the sums of a pass."""
         self.request = (task, shared, check)
         self.rounds.back.release()
         self.turn.acquire()
@@ -131,9 +131,9 @@ class PassScheduler:
     def run(
         self, jobs: Sequence[Callable[[], Any]], names: Sequence[str] | None = None
     ) -> list[Any]:
-        """What the jobs return, in their order.
+        """The results of the jobs, in their order.
 
-        What one of them raises ends them all.  A checkpoint keeps them by ``names``.
+        An exception of one of them ends them all.  A checkpoint keeps them by ``names``.
         """
         if names is None:
             names = [str(k) for k in range(len(jobs))]

@@ -1,7 +1,7 @@
 r"""The multinomial loss over blocks, with its certificate from the same pass.
 
 Every row has a distribution :math:`p_i` over the classes, and its slopes :math:`r_i = U_i (p_i -
-e_{y_i})`.  Intercepts without a penalty ask for :math:`S = \sum_i r_i = 0`, and the slopes of a
+e_{y_i})`.  Intercepts without a penalty require :math:`S = \sum_i r_i = 0`, and the slopes of a
 block are gone before the sum is known.  They are moved along the curvature,
 
 .. math:: r_i' = r_i - U_i H_i \varepsilon, \qquad H_i = \operatorname{diag} p_i - p_i p_i^\top,
@@ -15,9 +15,9 @@ other.  Its entropy is known from sums as well: with :math:`\mathrm{KL}(p' \,\|\
     + \varepsilon^\top H \varepsilon ,
 
 so that the bound is away from that of the slopes themselves by the square of :math:`S`.  Their
-product with the data needs :math:`\sum_i U_i\, p_{ik}\, p_{il}\, x_i` for every pair of classes; of
-too many classes and columns for that, the slopes are mixed with one distribution :math:`\pi` of the
-classes instead,
+product with the data needs :math:`\sum_i U_i\, p_{ik}\, p_{il}\, x_i` for every pair of classes;
+with too many classes and columns for that, the slopes are mixed with one distribution :math:`\pi`
+of the classes instead,
 
 .. math:: r_i' = (1 - t)\, r_i + t\, U_i (\pi - e_{y_i}),
 
@@ -56,9 +56,10 @@ from separatrix.scale.sums import Sum
 
 # Scores of the rows that are looked at together; these stay in the third-level cache.
 _CELLS = 1 << 16
-# How far the entries of epsilon may be apart, of the one at which a probability would vanish.
+# The largest distance between entries of epsilon, as a share of that at which a probability would
+# vanish.
 _FAR = 0.5
-# How large the share of the distribution that all rows are mixed with may be.
+# The largest share of the distribution that all rows are mixed with.
 _MOST = 0.99
 _SPARE = 1.0 + 1e-9
 
@@ -184,7 +185,7 @@ def _of_some(
 
 @dataclass(frozen=True)
 class _Balanced:
-    """Slopes that add up to zero: what they pull, within ``length``, and their conjugate at most.
+    """Slopes with sum zero: their pull within ``length``, and an upper bound of their conjugate.
 
     ``cost`` is the losses' share of the gap; None where it is not known by itself.
     """
@@ -197,7 +198,7 @@ class _Balanced:
 
 @dataclass(frozen=True)
 class Tuning:
-    """How many sums a pass adds up for its bound.
+    """The limit on the number of sums that a pass adds up for its bound.
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ class BlockedSoftmax(BlockedObjective):
     data, engine, penalty, C, fit_intercept, factors, passes
         See :class:`~separatrix.scale.objectives.BlockedObjective`.
     tuning : Tuning
-        How much a pass adds up.
+        The limit on the number of sums that a pass adds up.
 
     Examples
     --------
@@ -297,7 +298,7 @@ class BlockedSoftmax(BlockedObjective):
 
     @property
     def _rows(self) -> float:
-        """How many numbers a sum may have that is not compensated, and some to spare."""
+        """The largest number of terms of a sum that is not compensated, and some to spare."""
         longest = max((block.n_rows for block in self.data.blocks), default=0)
         return float(min(_rows_at_once(self.n_classes), longest) + 8)
 

@@ -1,4 +1,4 @@
-"""What the rows of files add up to, found by DuckDB in passes that hold none of them.
+"""Statistics of the rows of files, computed by DuckDB in passes that hold none of them.
 
 Every fact is found for one part of one file at a time, by one thread of its reader, and
 merged: see :mod:`~separatrix.scale.facts`.  Sums of numbers are taken about a centre that a few
@@ -62,7 +62,7 @@ from separatrix.tables.table import (
 )
 from separatrix.tables.value_format import ValueFormat
 
-# And a word.
+# Bytes that a word of a column of free text takes.
 _WORD_BYTES = 300
 # Rows that suggest where the middle of a column is, and how many texts in it are different.
 _GLANCE = 4096
@@ -76,7 +76,7 @@ _WIDTHS = {"FLOAT": 4, "INTEGER": 4, "UINTEGER": 4, "SMALLINT": 2, "TINYINT": 1,
 _NARROW = {"FLOAT", "TINYINT", "UTINYINT", "SMALLINT", "USMALLINT"}
 
 _Piece = tuple[int, SourceFile, int, int]
-"""The place of a file, the file, and the first of its rows and their end."""
+"""The index of a file, the file, and the first row and the end of a range of its rows."""
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,13 @@ class ReadLevels:
     Attributes
     ----------
     column : SourceColumn
-        With its levels as they are stored.
+        The column, with its levels as they are stored.
     table : Table
         A row for each different text that stands for a value.
     own : ndarray of int64
         The row of each stored level; -1 where it stands for a missing value.
     counts, first : ndarray of int64
-        How many rows of the files have each of the texts, and the first of these rows.
+        The number of rows of the files that have each of the texts, and the first of these rows.
     """
 
     column: SourceColumn
@@ -108,11 +108,11 @@ class Statistics:
     Parameters
     ----------
     readers : Readers
-        Who reads the files.
+        The threads or workers that read the files.
     session : Session
-        Of their connections.
+        The session of their connections.
     layout : Layout
-        Of the files, whose parts are the sources.
+        The layout of the files, whose parts are the sources.
     sources : sequence of (SourceFile, list of str)
         The sources, and the types of their columns.
     memory : int
@@ -120,7 +120,7 @@ class Statistics:
     converted : bool
         Whether the sources were written by this library, their columns in the order of the layout.
     on_progress : callable
-        Told how many rows were looked at.
+        Called with the number of rows that were looked at.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Statistics:
     # --- columns --------------------------------------------------------------------------------
 
     def column(self, name: str) -> SourceColumn:
-        """Where a column comes from, before anything is known of its values."""
+        """The source of a column, before anything is known of its values."""
         places, sql = [], []
         group, kind = self.layout.groups[name], self.layout.wanted.get(name)
         as_text = group in ("string", "json") or kind in ("category", "text")
@@ -211,7 +211,7 @@ class Statistics:
         return self.readers.map(_answered, self.session, every)
 
     def _parts(self) -> list[_Part]:
-        """All rows in the parts of which levels are counted."""
+        """All rows of the sources, divided into the parts in which levels are counted."""
         parts, at = [], 0
         rows = min(_PART_ROWS, max(self._most_levels, 65_536))
         for k, source in enumerate(self.sources):
@@ -283,7 +283,7 @@ class Statistics:
         levels, given = self.levels(column)
         rows: dict[str, int] = {}
         own = np.full(len(given), -1, dtype=np.int64)
-        # In the order of the rows, in which a table in memory has them: its first value is shown.
+        # In the order of the rows, as in a table in memory: its first value is shown.
         for k in np.argsort(levels.first, kind="stable").tolist():
             text = given[k]
             if text is not None:
@@ -387,7 +387,7 @@ class Statistics:
         return partial(self.layout.parts[0].values(self.layout.options.marks).cast, kind="string")
 
     def _of_text(self, column: SourceColumn, encoder: Encoder) -> Facts:
-        """How many rows have each word, a stretch at a time."""
+        """The number of rows that have each word, a stretch at a time."""
         if encoder.fitted:
             return TextFacts(column.name, self.n_rows, 0, {}, {})
         shared = self.session, column, encoder.text
@@ -464,9 +464,9 @@ class Statistics:
     def _counted(
         self, name: str, table: Table, counts: np.ndarray, nothing: float = math.nan
     ) -> Facts:
-        """What a part of a column adds up to, of a table with a row for each of its values.
+        """The facts about a part of a column, from a table with a row for each of its values.
 
-        ``nothing``: what the part is where the column has no value.
+        ``nothing``: the value of the part where the column has no value.
         """
         column, gone = table.columns[name], missing_mask(table.columns[name])
         if table.kinds[name] == "number":
@@ -505,7 +505,7 @@ class Statistics:
     def of_numbers(
         self, columns: Sequence[SourceColumn], read: Sequence[Numbers] | None = None
     ) -> list[NumberFacts]:
-        """What columns of numbers add up to; ``read``: what is known of each already."""
+        """The facts about columns of numbers; ``read``: their statistics, if known already."""
         if not columns:
             self.on_progress(self.n_rows)
             return []
@@ -544,7 +544,7 @@ class Statistics:
     def numbers_in(
         self, columns: Sequence[SourceColumn], *, reports: bool = False
     ) -> list[Numbers]:
-        """What columns of numbers add up to, in the parts of the files that are read together."""
+        """The statistics of columns of numbers in the parts of the files that are read together."""
         pieces = self._pieces()
         merged: list[list[Numbers]] = []
         rows = 0
@@ -559,7 +559,7 @@ class Statistics:
         return merged_numbers(merged)
 
     def _grouped(self, column: SourceColumn, term: str) -> Iterator[dict[str, np.ndarray]]:
-        """How often each value of a term is there, in each range of rows."""
+        """The counts of the values of a term, in each range of rows."""
         queries = []
         for k, source, start, stop in self._pieces():
             value = column.sql[k]
@@ -573,7 +573,7 @@ class Statistics:
         return [(k, self.sources[k], start, stop) for k, start, stop, _, _ in every]
 
     def first_missing(self, column: SourceColumn) -> str | None:
-        """Where the first row without a value is; None where all have one."""
+        """The place of the first row without a value; None where all have one."""
         where = "{v} IS NULL"
         if column.way != "levels":
             where += f" OR NOT {is_number('{v}')}"
@@ -587,7 +587,7 @@ class Statistics:
         return None
 
     def place(self, row: int) -> str:
-        """How messages call a row of all files."""
+        """The name of a row of all files in messages."""
         for source in self.sources:
             if row < source.n_rows:
                 return f"{source.label}, row {row + 1:,}"
@@ -686,7 +686,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Levels:
-    """How the levels of a column are counted."""
+    """The query by which the levels of a column are counted."""
 
     sql: tuple[str, ...]
     hashed: str
@@ -754,7 +754,7 @@ def _fetched(shared: tuple[Session, Sequence[SourceColumn]], piece: _Piece) -> d
 
 
 def _numbers_of(shared: tuple[Session, Sequence[SourceColumn]], piece: _Piece) -> list[Numbers]:
-    """What columns of numbers add up to in some rows."""
+    """The statistics of columns of numbers in some rows."""
     columns, (_, source, start, _) = shared[1], piece
     fetched = _fetched(shared, piece)
 

@@ -45,9 +45,9 @@ class StoredBlock(Block):
     ----------
     path : str
     checksum : int
-        Of the file, as it was written.
+        The checksum of the file as it was written.
     size : int
-        Of the file in bytes.
+        The size of the file in bytes.
     """
 
     path: str
@@ -157,9 +157,9 @@ def write_block(path: Path, parts: Sequence[Rows], place: str) -> StoredBlock:
     ----------
     path : path
     parts : sequence of Rows
-        At least one.
+        The parts, at least one.
     place : str
-        Where the rows come from, for messages.
+        The origin of the rows, for messages.
 
     Returns
     -------
@@ -270,7 +270,7 @@ def _pieces_of(parts: Sequence[Rows]) -> tuple[_Pieces, tuple[int, int] | None]:
 def _header_of(pieces: _Pieces, shape: tuple[int, int] | None) -> bytes:
     """The header, filled up with blanks."""
     size = 0
-    for _ in range(3):  # its own length moves what it says
+    for _ in range(3):  # its own length changes the offsets in it
         at, arrays = _aligned(_START + size), {}
         for name, (kind, dims, _parts) in pieces.items():
             arrays[name] = [kind.str, list(dims), at]

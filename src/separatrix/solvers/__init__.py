@@ -68,7 +68,7 @@ SOLVERS: dict[str, type] = {
 
 
 def select_solver(problem: LinearProblem) -> Solver:
-    """The solver for a problem, by what it is capable of and by its size.
+    """The solver for a problem, by its capabilities and its size.
 
     ================  ==================  ==================================================
     problem           Hessian             solver
@@ -112,11 +112,11 @@ def select_solver(problem: LinearProblem) -> Solver:
 
     A sample is used from 100,000 stored entries on, 400,000 with a loss whose rows can lose all
     curvature, as those of a squared hinge do; where it leaves out two thirds of the rows or more,
-    where forming its Hessian costs little against the passes over all rows, and where the
+    where forming its Hessian costs little compared with the passes over all rows, and where the
     factorisation, which no sample makes cheaper, takes less than forming it from all
     (:meth:`QuasiNewton.pays`); without a penalty
     where the Hessian costs two passes or more; for several outputs under an L2 penalty where that
-    is forecast to be less; of data that are read in passes always.  Where no rows can be left out,
+    is forecast to be less; for data that are read in passes always.  Where no rows can be left out,
     and a Hessian costs as much as ten passes, :class:`QuasiNewton` begins with its diagonal, under
     a penalty.
 
@@ -128,19 +128,19 @@ def select_solver(problem: LinearProblem) -> Solver:
     data lead to the same method at all times.  How many passes dual descent takes depends on the
     data: where even the least number for a loss of such a curvature on rows of such a length is too
     many, it is left out (with a kink, where the other method costs less than 20 passes); otherwise
-    the rate at which its first passes close the gap says how many are left.  It hands over its
-    point and its multipliers, once and for all.  ``verbose=1`` prints the forecast and who begins
-    and takes over, and ``record=True`` keeps both in ``trace_``.
-    Where fewer rows than columns keep a curvature, as with a squared hinge on separable rows, steps
-    of second order are forecast to be the more the weaker the penalty, until the multipliers of the
-    first passes show that most rows keep one.  Small problems have
+    the rate at which its first passes close the gap predicts how many are left.  It hands over its
+    point and its multipliers, once and for all.  ``verbose=1`` prints the forecast and the methods
+    that begin and take over, and ``record=True`` keeps both in ``trace_``.
+    Where fewer rows than columns keep a curvature, as with a squared hinge on separable rows, the
+    forecast of the steps of second order grows as the penalty becomes weaker, until the multipliers
+    of the first passes show that most rows keep one.  Small problems have
     compiled Newton steps, which are taken without a forecast or a sample: up to 120,000 entries and
     80 parameters of a smooth loss, 500,000 and 160 of one with a kink, and 20,000 and 64 of sparse
-    rows; of losses of the residual as of those of the margin, and of several classes up to 64
+    rows; for losses of the residual as well as of the margin, and for several classes up to 64
     parameters together.  Without a penalty, or for several outputs at once, there is no dual
     descent; for several outputs :class:`Newton` otherwise takes a Hessian or products, whichever is
-    forecast to be less.  For one output and for several there are the more products the more
-    collinear the columns are (:attr:`Design.collinearity`, which compares a few rows with one
+    forecast to be less.  The forecast of products, for one output and for several, grows with the
+    collinearity of the columns (:attr:`Design.collinearity`, which compares a few rows with one
     another).
 
     Parameters
@@ -213,16 +213,17 @@ def select_solver(problem: LinearProblem) -> Solver:
     )
 
 
-# Rows for each column from which on smooth losses, which begin on a sample, are the shorter way.
+# The number of rows for each column above which a loss with a kink takes less time as a sequence of
+# smooth losses, which begin on a sample, than by the interior-point method.
 _TALL = 20_000
-# What another method has to cost, in passes of dual descent, for a few of these to be worth it.
+# The least cost of another method, in passes of dual descent, for a few of these to be worth it.
 _WORTH = 20.0
 
 
 def _chosen(problem: MarginObjective) -> Solver:
-    """The method of the least forecast, and where that is not little, dual descent before it."""
+    """The method of the least forecast; unless its cost is small, dual descent begins."""
     if small_newton.fits(problem):
-        # A few dozen of their steps take less than to try another method.
+        # A few dozen of their steps take less time than a trial of another method.
         return Newton() if problem.smooth else AugmentedLagrangian()
     expected: list[tuple[float, Any]] = []
     if problem.smooth:
@@ -241,7 +242,7 @@ def _chosen(problem: MarginObjective) -> Solver:
         return DualDescent()
     cost, solver = min(expected, key=lambda pair: pair[0])
     a_pass = forecast.visits(problem)
-    # Little or not, passes that are expected to be fewer are tried.
+    # Dual descent is tried in any case where its passes are expected to cost less.
     if cost >= a_pass * _WORTH or 0.0 < forecast.passes(problem, 1e-6) * a_pass < cost:
         dense = isinstance(solver, Newton) and solver.dense
         calm = forecast.newton(problem, changing=False) / a_pass if dense else None

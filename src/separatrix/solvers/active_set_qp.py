@@ -32,16 +32,16 @@ class ActiveSet:
     Parameters
     ----------
     width : int
-        Entries of a row.
+        The number of entries of a row.
     constant : float
-        What every row ends in, times its sign, where the multipliers must balance; else 0.
+        The last entry of every row, times its sign, where the multipliers must balance; else 0.
 
     Attributes
     ----------
     members : list of int
         The rows' places in the pool.
     alpha : ndarray of shape (k,)
-        Their multipliers.
+        The multipliers of these rows.
     """
 
     def __init__(self, width: int, constant: float) -> None:
@@ -73,7 +73,7 @@ class ActiveSet:
         k = len(self)
         if not k:
             return rhs
-        # By columns, as LAPACK wants it, the upper triangle is a lower one.
+        # LAPACK reads the matrix by columns, so that the upper triangle is a lower one.
         out, _ = scipy.linalg.lapack.dtrtrs(
             self._r[:k, :k].T, rhs, lower=1, trans=int(not transposed)
         )
@@ -100,7 +100,7 @@ class ActiveSet:
         return self.basis[:, -1] / self.constant
 
     def entering(self, row: np.ndarray, sign: float) -> tuple[np.ndarray, np.ndarray, float]:
-        """How the point moves as a row comes in, at a unit of its multiplier.
+        """The moves of the point as a row enters, for each unit of its multiplier.
 
         Returns the move of the weights, the fall of the face's multipliers and the move of the
         offset, which leave the face's margins as they are.
@@ -168,8 +168,10 @@ class ActiveSet:
         self.alpha = np.delete(self.alpha, place)
 
     def rebuild(self, members: np.ndarray, rows: np.ndarray) -> None:
-        """Make the first of these rows the face: as many as a row has entries, less those that
-        depend on rows before them."""
+        """Make the first of these rows the face.
+
+        It takes as many as a row has entries, less those that depend on rows before them.
+        """
         k = min(rows.shape)
         if not k:
             self.members, self.alpha = [], np.zeros(0)
@@ -198,9 +200,9 @@ class Pool:
     Attributes
     ----------
     rows : ndarray of shape (m, width)
-        Each times its sign.
+        The rows, each times its sign.
     y : ndarray of shape (m,)
-        The signs.
+        The signs of the rows.
     face : ActiveSet
     u : ndarray of shape (width,)
         The weights of the largest margin, at which the smallest margin is 1.
@@ -209,7 +211,7 @@ class Pool:
     ray : ndarray of shape (m,) or None
         Multipliers >= 0, not all zero, whose combination of the rows vanishes.
     stalled : bool
-        Whether steps have stopped to make a difference to the objective.
+        Whether steps have stopped making a difference to the objective.
     """
 
     def __init__(self, width: int, constant: float) -> None:
@@ -227,12 +229,12 @@ class Pool:
         return len(self.y)
 
     def join(self, rows: np.ndarray, y: np.ndarray) -> None:
-        """Take rows in, that are already multiplied by their signs."""
+        """Add rows that are already multiplied by their signs."""
         self.rows = np.concatenate([self.rows, rows])
         self.y = np.concatenate([self.y, y])
 
     def keep(self, size: int) -> np.ndarray:
-        """Let go of all but the face and the ``size`` rows of least margin; says which stay."""
+        """Drop all but the face and the ``size`` rows of least margin; return which rows stay."""
         kept = np.zeros(len(self), dtype=bool)
         kept[np.argsort(self.margins(), kind="stable")[:size]] = True
         kept[self.face.members] = True
@@ -246,7 +248,7 @@ class Pool:
         return z + self.y * self.offset if self.balances else z
 
     def multipliers(self) -> np.ndarray:
-        """One for every row of the pool: the ray, if there is one."""
+        """The multipliers of all rows of the pool; the ray, if there is one."""
         if self.ray is not None:
             return self.ray
         out = np.zeros(len(self))
@@ -331,10 +333,10 @@ class Pool:
         self._settle()
 
     def _settle(self) -> None:
-        """The point afresh from the face, for sums of steps would drift.
+        """Compute the point afresh from the face, since sums of steps would drift.
 
-        Corrected by what the face's rows still miss (Wilkinson, 1963): the factorisation is
-        blurred by the longest columns, the margins are not.
+        It is corrected by the residuals of the face's margins (Wilkinson, 1963): the factorisation
+        is blurred by the longest columns, the margins are not.
         """
         face = self.face
         c, u, offset = np.zeros(len(face)), np.zeros_like(self.u), 0.0

@@ -12,7 +12,7 @@ a smoothing, it need not become sharper to become exact: the multipliers converg
 Most rows of a large table are far from the kink, and nothing that a fit still does moves them past
 it.  Their multipliers are held at the ends of their ranges, where their losses are straight, and
 add up to one vector: Newton's method reads the rows in play alone (as decomposition does for
-kernels; Joachims, 1999).  Now and then a look at all rows tells what gap the held ones hide, and
+kernels; Joachims, 1999).  Now and then a look at all rows shows what gap the held ones hide, and
 chooses anew.  The first choice is made at the optimum on a sample of the rows.
 """
 
@@ -45,7 +45,7 @@ def _steps(centre, z, q, upper, out):
 
 
 def _holds(alpha, y, scores, upper, low, high, out):
-    """How firmly every multiplier is held at an end of its range; not above zero: it is not."""
+    """The slopes that hold multipliers at an end of their range; not above zero: not held."""
     for i in range(out.shape[0]):
         u = upper[i]
         slope = dual_slope(alpha[i], y[i] * scores[i], u)
@@ -82,7 +82,7 @@ class _Envelope(MarginObjective):
         self._weights = problem.upper if whole else np.where(used, problem.upper, 1.0)
         # A width of the kink of 1 / sharpness in the margin, whatever the sample's weight.
         self._sigma = sharpness * self._weights
-        # Finite where a weight is next to nothing: what does not move must not cost 0 times inf.
+        # Finite where a weight is nearly zero: rows that do not move must not cost 0 times inf.
         with np.errstate(divide="ignore", over="ignore"):
             self._width = np.minimum(1.0 / self._sigma, 1e300)
         self._kernel = specialise(_steps, dual_step=problem.loss.dual_step)
@@ -107,7 +107,7 @@ class _Envelope(MarginObjective):
             self._last = (scores, out)
         return self._last[1]
 
-    # By the products: the envelope has no compiled value of its own.
+    # Evaluated by products with the data: the envelope has no compiled value of its own.
     evaluate = Objective.evaluate
     along_line = Objective.along_line
 
@@ -155,7 +155,7 @@ class _Look:
         return _move(scores - self.scores[self.rows]) > self.reach
 
     def multipliers(self, alpha: np.ndarray) -> np.ndarray:
-        """Those of all rows, from those of the rows in play."""
+        """The multipliers of all rows, from those of the rows in play."""
         if self.rows is None or self.alpha is None:
             return alpha
         whole = self.alpha.copy()
@@ -165,7 +165,7 @@ class _Look:
 
 @dataclass(frozen=True)
 class AugmentedLagrangianState:
-    """The envelope in use, and where Newton's method stands on it.
+    """The envelope in use, and the state of Newton's method on it.
 
     ``gap`` is that of the rows in play at the last envelope that was ``fresh``, and ``looked``
     whether it is that of all rows.  ``nearest`` is the point with the least gap so far of the rows
@@ -184,7 +184,7 @@ class AugmentedLagrangianState:
     least: float = np.inf
 
     def multipliers(self) -> np.ndarray:
-        """Those of all rows that belong to the point."""
+        """The multipliers of all rows that belong to the point."""
         # On a fresh envelope the multipliers that belong to this point are its centre.
         e = self.envelope
         return self.look.multipliers(e.centre if self.fresh else e.multipliers(self.newton.scores))
@@ -192,33 +192,33 @@ class AugmentedLagrangianState:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What the speed of the augmented Lagrangian depends on, and its optimum does not.
+    """The tuning parameters of the augmented Lagrangian, which affect its speed, not its optimum.
 
     Parameters
     ----------
     small : bool
         Whether small problems have compiled steps.
     growth : float
-        The sharpness is multiplied by this from one envelope to the next.
+        The factor of the sharpness from one envelope to the next.
     large : float
-        A look at fewer rows is worth its overhead from so many stored entries on; infinite for
-        never.
+        The number of stored entries from which a look at fewer rows is worth its overhead;
+        infinite for never.
     part : int
-        A sample has at least one row of so many.
+        The largest ratio of all rows to those of a sample.
     rows : int
-        A sample has at least so many rows for each parameter.
+        The least number of rows for each parameter, in a sample as well as in play.
     first : float
-        Scores may at first move by so many times the error of a sample's before all rows are looked
-        at.
+        The first limit on the move of the scores beyond which all rows are looked at, as a multiple
+        of the error of a sample's scores.
     further : float
-        They may then move by so many times their last move, where that went beyond what it was
-        allowed.
+        The next limit, as a multiple of the last move, where that went beyond its limit.
     shorter : float
-        They may move by so many times their last move, where it did not.
+        The next limit, as a multiple of the last move, where that stayed within its limit.
     patience : int
-        The most steps on a sample.
+        The largest number of steps on a sample.
     closer : float
-        All rows are looked at once the gap of those in play has fallen to this part.
+        All rows are looked at once the gap of those in play has fallen to this part of the gap at
+        the last look.
     """
 
     small: bool = True
@@ -239,7 +239,7 @@ class AugmentedLagrangian(Solver):
     Parameters
     ----------
     tuning : Tuning
-        What its speed depends on.
+        The tuning parameters, which affect the speed.
     """
 
     name = "augmented-lagrangian"
@@ -257,7 +257,7 @@ class AugmentedLagrangian(Solver):
             raise TypeError("The augmented Lagrangian needs an L2 penalty.")
 
     def suited(self, problem: MarginObjective) -> Solver:
-        """Compiled steps for a small problem."""
+        """The method for a problem: compiled steps for a small one."""
         if self.tuning.small and not problem.loss.smooth and small_newton.fits(problem):
             start = partial(small_newton.start, growth=self.tuning.growth)
             return small_newton.SmallNewton(self.name, start)
@@ -294,7 +294,7 @@ class AugmentedLagrangian(Solver):
         """The rows near the kink at the optimum of a sample."""
         part = problem.sample(index)
         small = self.init(part, theta, rng)
-        # How far a sample's scores are off; where its optimum varies by as much, it is found.
+        # The error of a sample's scores; its optimum is found once the gap is small beside that.
         off = math.sqrt(len(theta) / len(index))
         for _ in range(self.tuning.patience):
             small = self.step(part, small, lambda: None)
@@ -398,9 +398,9 @@ class AugmentedLagrangian(Solver):
         further: float,
         sharpness: float,
     ) -> AugmentedLagrangianState:
-        """At all rows: the gap that there is, and the rows to go on with.
+        """Look at all rows: find their gap, and choose the rows to go on with.
 
-        The next move of the scores is taken to be so many times as far as that up to here.
+        The next move of the scores is taken to be ``further`` times the move since the last look.
         """
         theta, alpha, before = state.newton.theta, state.multipliers(), state.look.scores
         scores = state.newton.scores if state.look.rows is None else problem.linear(theta)
@@ -419,7 +419,7 @@ class AugmentedLagrangian(Solver):
     def earlier(
         self, problem: MarginObjective, state: AugmentedLagrangianState
     ) -> Candidate | None:
-        """The point of an envelope before; between two of them the multipliers are no bound."""
+        """The point of the least gap so far; between two envelopes, gaps are larger."""
         return state.nearest
 
     def should_check(
@@ -432,6 +432,6 @@ class AugmentedLagrangian(Solver):
 
 
 def _move(by: np.ndarray) -> float:
-    """How far scores have moved, but for a hundredth of them: outliers always do."""
+    """The largest move of the scores, but for a hundredth of them: outliers always move far."""
     last = len(by) - 1 - len(by) // 100
     return float(np.partition(np.abs(by), last)[last])

@@ -1,8 +1,8 @@
 r"""Decomposition of the duals of several kernel machines on one matrix, in one compiled loop.
 
 The steps are those of :mod:`separatrix.solvers.working_sets`.  Where all rows of the matrix are in
-memory and a machine has some hundred of them, what there is to do between two working sets takes
-less time than to say so in Python.
+memory and a machine has some hundred of them, the work between two working sets takes less time
+than its calls in Python would.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ from separatrix.solvers.working_sets import (
     leaps,
 )
 
-# Coefficients of a working set at either end that are there for their violation, and up to how many
-# there are with those inside their range.
+# The number of coefficients that a working set takes at either end for their violation, and its
+# largest size, together with those inside their range.
 _VIOLATORS, _LARGEST_SET = 48, 608
-# Up to how many inside their range move by Newton steps, and how many of these follow one another.
+# The largest number of coefficients inside their range that move by Newton steps, and the largest
+# number of such steps in succession.
 _LEAPING, _LEAPS = 192, 8
-# Working sets after which another method should do better.
+# The number of working sets after which another method should do better.
 _MOST_SETS = 400
-# Changes of entries of gradients that a part makes before the clock is looked at.
+# The number of changes of gradients' entries that a part makes before the time is checked.
 _MOST_WORK = 30_000_000
-# Looks at the exact gradient after which another method should do better.
+# The number of checks of the exact gradient after which another method should do better.
 _ROUNDS = 6
 
 
@@ -83,7 +84,7 @@ def _vanishes(g, c, linear, met):
 def _improve_set(
     matrix, slots, places, own, diagonal, flat, split, lowest, highest, g, c, low, high
 ):  # fmt: skip
-    """Improve the coefficients of a working set; the work, and whether any has moved."""
+    """Improve the coefficients of a working set; return the work, and whether any has moved."""
     q, violation, of_first, m = len(g), -np.inf, 0, 0
     groups, sums = ((0, split), (split, q)), 2 if split < q else 1
     w, none = np.empty(q, dtype=np.intp), np.zeros(q, dtype=np.bool_)
@@ -132,13 +133,13 @@ def _work(
     flat, met, goal, close, spare, sets, c, g, level, estimate, used, still, spent, work, active,
     first, last,
 ):  # fmt: skip
-    """Working sets for the parts from ``first`` to ``last`` until their gaps meet the goal.
+    """Run working sets for the parts from ``first`` to ``last`` until their gaps meet the goal.
 
     The coefficients of a part before its split have a sum of their own, and so have those after it,
     if there are any.  ``goal`` and ``close`` are relative gaps: up to ``spare`` sets go from the
     one to the other.  A part that has used ``sets`` of them goes on from there as though it had not
-    stopped.  A square of weights below ``met`` times that of the sums of all coefficients is of
-    hulls that meet, which is for another method to find.
+    stopped.  A square of weights below ``met`` times that of the sums of all coefficients means
+    that the hulls of the classes meet, which is for another method to find.
     """
     for p in range(first, last):
         if not active[p]:
@@ -179,8 +180,8 @@ class BatchedState:
 
     c: np.ndarray
     gradient: np.ndarray
-    # Each part has its intercept, its estimated gap, its working sets, and whether none moved it;
-    # and in the present step, its sets near the goal and its changes of gradients.
+    # The intercept, the estimated gap and the number of working sets of each part, and whether it
+    # moves no more; and in the present step, its sets near the goal and its changes of gradients.
     level: np.ndarray
     estimate: np.ndarray
     used: np.ndarray
@@ -215,13 +216,13 @@ class BatchedDecomposition:
         sets: int,
         each: Callable[[BatchedState], None] | None = None,
     ) -> None:
-        """Working sets for the active parts, until they promise to be good enough.
+        """Run working sets for the active parts, until they promise to be good enough.
 
-        ``each`` is called after each of them, and changes nothing.
+        ``each`` is called after each working set, and changes nothing.
         """
         few = batch.gram.n_samples <= FEW
         goal = max(PROMISE * tol, FINEST)
-        # For next to nothing, weights and copies agree to more digits than were asked for.
+        # At almost no cost, weighted and repeated rows agree to more digits than ``tol`` asks.
         close = max(1e-6 * goal, FINEST) if few else goal
         spare, sets = SPARE if few else 0, min(sets, _MOST_SETS)
         self._begin(state, active)
@@ -281,7 +282,7 @@ class BatchedDecomposition:
         np.add(product, batch.linear, out=state.gradient, where=mine)
         state.rounds += 1
         if not batch.gram.exact:
-            # The intercepts of the exact gradient, and no further step.
+            # Find the intercepts of the exact gradient, without a further step.
             self._begin(state, due)
             self._run(batch, state, due, np.inf, np.inf, 0, 0)
         batch.set_levels(state.level, product, due)

@@ -1,7 +1,7 @@
 r"""The model of :mod:`column_model` where a row has a score for each of several classes.
 
-The curvature of a row's loss is then a matrix, of the multinomial loss with probabilities
-:math:`p` the matrix :math:`U (\operatorname{diag}(p) - p p^\top)`.  Coordinate descent takes the
+The curvature of a row's loss is then a matrix; that of the multinomial loss with probabilities
+:math:`p` is :math:`U (\operatorname{diag}(p) - p p^\top)`.  Coordinate descent takes the
 weights of a column for all classes at once: their slopes come from one reading of the column, and
 so does what their moves change.  Each moves as if the others did not, against twice its own
 curvature, which is at least that of all together, since the matrix is diagonally dominant; so the
@@ -26,10 +26,10 @@ from separatrix.solvers.column_model import ColumnModel, common_move
 def _descend(
     rows, weight, p, u, x, bend, own, shift, l1, lower, upper, active, count, last, tol, passes
 ):
-    """Coordinate descent as that of one class, over columns of weights.
+    """Run coordinate descent as for one class, over columns of weights.
 
     ``p`` are the probabilities of the rows, of shape (n, k) like the slopes ``u``, and ``weight``
-    is what they count.
+    holds the weights of the rows.
     """
     classes = u.shape[1]
     slope, move = np.empty(classes), np.empty(classes)
@@ -108,7 +108,7 @@ def _descend(
 
 
 class ClassColumnModel(ColumnModel):
-    """The model of several classes, and where its minimum is sought.
+    """The model of several classes, and the search for its minimum.
 
     Parameters
     ----------
@@ -117,17 +117,18 @@ class ClassColumnModel(ColumnModel):
     active : ndarray of int
         The columns that may move.
     upper : ndarray of shape (n_samples,)
-        What the rows count.
+        The weights of the rows in the loss.
     probabilities : ndarray of shape (n_samples, n_classes)
-        ``p``.
+        The probabilities ``p``.
     bent : function
-        By how much the slopes change along scores: the product with the curvature.
+        The change of the slopes along a change of the scores: the product with the curvature.
     residual : ndarray of shape (n_samples, n_classes)
         The slope in the scores.
     x, kinks, own : of shape (n_columns, n_classes), or one row more
-        As for one class.
+        As in :class:`ColumnModel`, with a column for each class.
     ridge : float
-        By this share of the Hessian's diagonal the model rises with the distance from ``x``.
+        The ridge, as a share of the Hessian's diagonal: a penalty on the squared distance from
+        ``x``.
     """
 
     def __init__(

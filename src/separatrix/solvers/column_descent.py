@@ -33,19 +33,19 @@ from separatrix.solvers.descent import GapDescent
 from separatrix.solvers.protocol import Candidate
 from separatrix.solvers.proximal_newton import ProximalNewton, level_of, minimise_model
 
-# A column whose squared length about its mean is below this share of that about zero may be
-# constant, for the mean is rounded; below that share it is, once the mean has all its digits.
+# A column whose squared length about its mean is below the first share of that about zero may be
+# constant, for the mean is rounded; below the second share it is, once the mean has all its digits.
 _DOUBTFUL, _CONSTANT = 1e-12, 1e-29
-# Squares beyond these leave no room for their products.
+# Beyond these bounds the products of squares underflow or overflow.
 _LEAST, _MOST = 1e-150, 1e150
-# What a copy of an entry costs, and the systems that are solved with a Gram matrix, for the cube of
-# its size, in multiplications.
+# The cost of a copy of an entry, and that of the systems that are solved with a Gram matrix, for
+# the cube of its size, in multiplications.
 _COPY, _SYSTEMS = 8.0, 2.0
 
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True)
 def _survey(columns, weights, centred, target, mean, square, pull, start, stop):
-    """Means, squares about them, and products with a centred target, of some columns."""
+    """The means of some columns, their squares about these, and products with a centred target."""
     n = columns.shape[1]
     for j in range(start, stop):
         column = columns[j]
@@ -81,15 +81,15 @@ def _survey(columns, weights, centred, target, mean, square, pull, start, stop):
             total += rest / whole
         mean[j], square[j], pull[j] = total, about, product
         if about <= _CONSTANT * zero and zero < _MOST:
-            # Without a length a column has no slope: its weight stays zero.
+            # A column of length zero has no slope: its weight stays zero.
             square[j], pull[j] = 0.0, 0.0
 
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True)
 def _slopes(columns, mean, square, v, out, start, stop):
-    """Products of some columns, centred, with a vector."""
+    """The products of some columns, centred, with a vector."""
     k, n = start, len(v)
-    # Four columns for each look at the vector.
+    # Four columns at a time, for one reading of the vector.
     while k + 4 <= stop:
         a, b, c, d = columns[k], columns[k + 1], columns[k + 2], columns[k + 3]
         p, q, r, s = mean[k], mean[k + 1], mean[k + 2], mean[k + 3]
@@ -114,7 +114,7 @@ def _slopes(columns, mean, square, v, out, start, stop):
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True)
 def _move(columns, mean, chosen, change, r):
-    """Take the change of some weights, times their centred columns, from the residuals."""
+    """Subtract the change of some weights, times their centred columns, from the residuals."""
     for k in range(len(chosen)):
         column, level, step = columns[chosen[k]], mean[chosen[k]], change[k]
         if step != 0.0:
@@ -126,11 +126,11 @@ def _move(columns, mean, chosen, change, r):
 def _sweep(
     columns, weights, factor, mean, square, own, l1, lower, upper, x, r, u, active, count
 ):  # fmt: skip
-    """A pass over the first ``count`` of ``active``.
+    """Make a pass over the first ``count`` of ``active``.
 
     ``u`` is ``weights * r`` where rows have weights of their own, else ``r`` itself, and ``factor``
-    is then the weight of every row.  A column whose weight is zero leaves ``active``.  Returns how
-    many are left, and by how much the pass lessened the objective.
+    is then the weight of every row.  A column whose weight is zero leaves ``active``.  Returns the
+    number of columns that are left, and the decrease of the objective.
     """
     fall, left = 0.0, 0
     n, apart = len(r), len(weights) > 0
@@ -166,23 +166,23 @@ def _sweep(
 
 @dataclass(frozen=True)
 class Tuning:
-    """What the speed of coordinate descent by columns depends on, and its optimum does not.
+    """The tuning parameters of coordinate descent by columns, which affect its speed only.
 
     Parameters
     ----------
     speed : float
-        A Gram matrix is formed so many times faster, multiplication by multiplication, than
-        columns are visited.
+        The factor by which a multiplication for a Gram matrix is faster than one of a visit to a
+        column.
     enough : float
-        Passes end where one lessens the objective by this part of the gap.
+        Passes end after one that lessens the objective by at most this part of the gap.
     exact : float
         The model of the Gram matrix is minimised until its slopes are off by this part of the
         relative gap, times the threshold.
     fast : float
-        Where passes leave no more than this part of the gap, there is no Gram matrix.
+        No Gram matrix is formed where passes leave at most this part of the gap.
     patience : float
-        After so many multiplications for each entry, :class:`ProximalNewton` takes over: columns
-        depend on one another so much that passes get nowhere.
+        The number of multiplications for each entry after which :class:`ProximalNewton` takes over:
+        columns then depend on one another so much that passes make no progress.
     """
 
     speed: float = 5.0
@@ -218,7 +218,7 @@ class _Columns:
         self.pull *= self.factor
         self.kinks: Kinks = problem.penalty.kinks((d,), d)
         self.own = problem.penalty.curvature((d,), d)
-        # The columns of the Gram matrix, centred and weighted, and the places they have in it.
+        # The columns of the Gram matrix, centred and weighted, and their places in it.
         self.held = np.empty((0, n))
         self.gram = np.empty((0, 0))
         self.place = np.full(d, -1)
@@ -253,16 +253,16 @@ class _Columns:
         return found
 
     def slopes_of(self, chosen: np.ndarray, r: np.ndarray) -> np.ndarray:
-        """The same of some of the columns, of which the Gram matrix has copies."""
+        """The same products for some of the columns, of which there are copies in ``held``."""
         root = np.sqrt(self.weights) if len(self.weights) else np.sqrt(self.factor)
         out: np.ndarray = (self.held @ (root * r))[self.place[chosen]]
         return out
 
     def price(self, chosen: np.ndarray) -> float:
-        """The multiplications that it takes to form what is new of a Gram matrix, and to use it."""
+        """The number of multiplications to form the new part of a Gram matrix, and to use it."""
         new, k = int(np.count_nonzero(self.place[chosen] < 0)), float(len(chosen))
         formed = new * (_COPY + len(self.held) + 0.5 * new) * self.columns.shape[1]
-        # Later systems cost as much, but each of them is the last but for what it brings to light.
+        # A later system costs as much, but each is expected to be the last.
         return formed if len(self.held) else formed + _SYSTEMS * k**3
 
     def gram_of(self, chosen: np.ndarray) -> np.ndarray:
@@ -285,7 +285,7 @@ class _Columns:
 
 @dataclass(frozen=True)
 class ColumnDescentState:
-    """Where the method stands.
+    """The state of the method.
 
     Attributes
     ----------
@@ -298,11 +298,11 @@ class ColumnDescentState:
     r : ndarray
         The residuals.
     spent : float
-        The multiplications of all passes so far.
+        The number of multiplications of all passes so far.
     rate : float
-        Which part of the gap the last step left.
+        The part of the gap that the last step left.
     stuck : bool
-        Whether the last step has led nowhere: the proximal Newton method then takes over.
+        Whether the last step made no progress: the proximal Newton method then takes over.
     """
 
     data: _Columns
@@ -325,20 +325,20 @@ class ColumnDescentState:
 class ColumnDescent(GapDescent):
     """Coordinate descent by columns.  Needs a squared loss, a kink, and dense columns.
 
-    Beyond vectors it takes a copy of the columns that are in use at a time, with their Gram matrix,
-    and of a matrix that lies by rows one of all columns, which the design keeps.
+    Its memory holds, beside vectors, a copy of the columns that are in use, with their Gram matrix;
+    and where the matrix lies by rows, a copy of all columns, which the design keeps.
 
     Parameters
     ----------
     tuning : Tuning
-        What its speed depends on.
+        The tuning parameters, which affect the speed.
     """
 
     name = "column-descent"
 
     def __init__(self, tuning: Tuning = Tuning()) -> None:
         self.tuning = tuning
-        # For numbers whose squares no float holds, and where passes get nowhere.
+        # The method for numbers whose squares no float holds, and for passes without progress.
         self._other = ProximalNewton()
 
     @staticmethod
@@ -387,7 +387,7 @@ class ColumnDescent(GapDescent):
         slopes: np.ndarray,
         **more: Any,
     ) -> ColumnDescentState:
-        """The state at other weights, with the objective and a bound of it."""
+        """The state at other weights, with the objective and a lower bound of it."""
         data, penalty = state.data, problem.penalty
         u = data.weighted(r)
         square, along = data.factor * inner(u, r), data.factor * inner(u, data.target)
@@ -454,9 +454,9 @@ class ColumnDescent(GapDescent):
         r: np.ndarray,
         check_interrupt: Callable[[], None],
     ) -> float:
-        """Passes over some columns, which move ``x`` and ``r``.
+        """Make passes over some columns, which move ``x`` and ``r``.
 
-        Returns what has been spent, with what was before.
+        Returns the multiplications that were spent, those before included.
         """
         data, kinks, tuning = state.data, state.data.kinks, self.tuning
         u = data.weighted(r)
@@ -469,11 +469,11 @@ class ColumnDescent(GapDescent):
             check_interrupt()
             spent += 2.0 * count * len(r)
             count, fall = _sweep(*weighing, *fixed, x, r, u, active, count)
-            # To look at all columns costs half as much as to visit them.
+            # A product with all columns costs half as much as visits to them.
             if fall <= enough and (spent - state.spent >= look or fall <= 1e-9 * state.value):
                 break
             if first and data.price(active[:count]) <= 2.0 * look:
-                # A Gram matrix of so few columns costs no more than to look at all columns.
+                # A Gram matrix of so few columns costs no more than a product with all columns.
                 self._solve(problem, state, active[:count], x, r, check_interrupt)
                 return spent
             first = False

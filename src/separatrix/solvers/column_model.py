@@ -1,6 +1,6 @@
 r"""The quadratic model of an objective with a kink, minimised by columns, without its Hessian.
 
-Of the weights :math:`x` of some columns the model is
+For the weights :math:`x` of some columns the model is
 
 .. math:: \tfrac12 (x - x_0)^\top X^\top H X (x - x_0) + r^\top X (x - x_0)
     + \sum_j \tfrac12 q_j x_j^2 + l_j x_j + \lambda_j |x_j|
@@ -12,7 +12,7 @@ Coordinate descent with shrinking (newGLMNET; Yuan, Ho and Lin, 2012) soon finds
 zero and the signs of the rest, and is slow from there on.  Conjugate gradients on those that are
 not zero are not: a *leap* goes their way, either to the minimum on the line, through all the
 kinks that it meets, or with every weight that would change its sign left at zero.  The slope
-where they lead, before any kink is looked at, is what a dual point is made of.
+at its end, before any kink is taken into account, gives a dual point.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from separatrix._compiled.row_access import row_dot, row_entry, row_length
 from separatrix.data.design import Design
 from separatrix.objectives.penalties import Kinks, prox, violation
 
-# Products that a leap may take: what a few flat directions lack after that, a pass of coordinate
-# descent and the next leap find sooner than more of them.
+# The largest number of products of a leap: what a few flat directions lack after these is found
+# sooner by a pass of coordinate descent and the next leap than by more products.
 _PRODUCTS = 120
-# One that has lessened the slopes to this share ends where more weights than that would change
-# their signs.
+# A leap that has lessened the slopes to the first share ends where more than the second share of
+# the weights would change their signs.
 _COARSE, _CROWD = 0.05, 0.01
-# Passes of coordinate descent between two looks at the clock.
+# The number of passes of coordinate descent between two checks of the time.
 _CHUNK = 8
 
 
 @scalar
 def common_move(slope, x, bend, l1, lower, upper):
-    """How far to move some weights together, to the least of a model along this line.
+    """The length of a move of some weights together to the minimum of a model along this line.
 
-    ``slope`` are the slopes of its smooth part, whose sum rises by ``bend`` a unit.  Several
-    classes need it: to move the weights of a column together changes no probability, so that this
-    line is next to flat but for the kinks, and weights that move one by one come along it next to
-    nowhere.
+    ``slope`` are the slopes of the model's smooth part, whose sum rises by ``bend`` a unit.
+    Several classes need it: moving the weights of a column together changes no probability, so
+    that this line is nearly flat but for the kinks, and weights that move one by one make almost no
+    progress along it.
     """
     above, under = 0.0, 0.0
     for k in range(len(x)):
@@ -98,14 +98,14 @@ def _squares(rows, weights, chosen, out, start, stop):
 def _descend(
     rows, curvature, u, x, bend, own, shift, l1, lower, upper, active, count, last, tol, passes
 ):
-    """Coordinate descent over the first ``count`` of ``active``, each a row of ``rows``.
+    """Run coordinate descent over the first ``count`` of ``active``, each a row of ``rows``.
 
     ``bend`` is the diagonal of the Hessian, ``own`` and ``shift`` the penalty's share of the
     model, ``last`` the place of an intercept, or -1.  A column whose weight is at a kink and whose
     slope is within it by more than the worst slope of the pass before leaves
-    ``active``.  Returns by how much, in the last pass, a slope was at most away from where it had
-    to be, by how much all of them were, how many columns are left, and how many passes there were;
-    ends after a pass where all are away by at most ``tol``.
+    ``active``.  Returns the largest violation of a slope in the last pass, the sum of all
+    violations, the number of columns that are left and the number of passes; ends after a pass
+    where that sum is at most ``tol``.
     """
     worst, limit = 0.0, np.inf
     total = 0.0
@@ -158,12 +158,12 @@ def _descend(
 def reach(
     x: np.ndarray, step: np.ndarray, kinks: Kinks, steep: float, bend: float
 ) -> tuple[float, int, float]:
-    """How far to go along a line on which a model is quadratic between kinks, to its least.
+    """The distance along a line to the minimum of a model that is quadratic between kinks.
 
     A weight ``x`` that moves by ``step`` passes zero at ``-x / step``, where the slope, ``steep``
     at the start and rising by ``bend`` a unit, jumps by twice the kink's ``l1`` a unit, and ends at
-    a bound.  Returns the length, 0 where there is no way down, the place of the weight that the
-    line ends with at a kink, or -1, and the kink.
+    a bound.  Returns the length, 0 where there is no way down; the place of the weight with which
+    the line ends at a kink, or -1; and the kink.
     """
     if not steep < 0.0:
         return 0.0, -1, 0.0
@@ -188,7 +188,7 @@ def reach(
 
 
 class ColumnModel:
-    """The model, and where its minimum is sought.
+    """The model, and the search for its minimum.
 
     Parameters
     ----------
@@ -197,23 +197,26 @@ class ColumnModel:
     active : ndarray of int
         The columns that may move.
     curvature, residual : ndarray of shape (n_samples,)
-        ``H`` and ``r``.
+        The diagonal ``H`` and the slopes ``r`` of the model.
     x, own : ndarray of shape (n_columns,), or one more
-        Where the search starts, which it moves, and ``q``.  One more for an intercept, the last.
+        The point at which the search starts, which is copied, and the ``q`` of the model; with an
+        intercept, one more entry at the end.
     kinks : Kinks
-        Those of ``x``.
+        The kinks of the penalty in ``x``.
     ridge : float
-        By this share of the Hessian's diagonal the model rises with the distance from ``x``.
+        The ridge, as a share of the Hessian's diagonal: a penalty on the squared distance from the
+        starting ``x``.
     more : ndarray, optional
-        Slopes at ``x`` beside those of ``residual`` and ``own``; by default none.
+        Slopes at ``x`` in addition to those of ``residual`` and ``own``; by default none.
 
     Attributes
     ----------
     x : ndarray
+        The weights at present.
     u : ndarray of shape (n_samples,)
         The slope in the scores.
     crowd : float
-        Which share of the weights would have changed their signs in the last leap.
+        The share of the weights that would have changed their signs in the last leap.
     """
 
     def __init__(
@@ -242,7 +245,7 @@ class ColumnModel:
             self._shift = self._shift + more
         self._bend = diagonal + self._own
 
-    # --- what is another where a row has several scores ---
+    # --- methods that differ where a row has several scores ---
 
     def _compile(self, columns: Design) -> Callable[..., Any]:
         """The kernel of coordinate descent for the transposed matrix."""
@@ -250,7 +253,7 @@ class ColumnModel:
         return specialise(_descend, **{name: getattr(columns, name) for name in names})
 
     def _diagonal(self) -> np.ndarray:
-        """The Hessian's, where weights may move."""
+        """The diagonal of the Hessian, where weights may move."""
         columns, weights = self._design.turned, self._curvature
         names = ("row_length", "row_entry")
         kernel = specialise(_squares, **{name: getattr(columns, name) for name in names})
@@ -282,17 +285,17 @@ class ColumnModel:
     def descend(
         self, tol: float, passes: int, check_interrupt: Callable[[], None]
     ) -> tuple[float, int]:
-        """Passes of coordinate descent until all slopes together are off by ``tol`` or less.
+        """Run passes of coordinate descent until the sum of the violations is at most ``tol``.
 
-        Returns by how much, in the last one, a slope was at most away from where it had to be,
-        and how many there were, at most ``passes``.
+        Returns the largest violation of a slope in the last pass, and the number of passes, at most
+        ``passes``.
         """
         last = self._width if len(self.x) > self._width else -1
         kinks = self._kinks
         fixed = (self._bend, self._own, self._shift, kinks.l1, kinks.lower, kinks.upper)
         worst, made, full = np.inf, 0, False
         while made < passes and not full:
-            # Columns that were left out are looked at once more before it ends.
+            # Columns that were left out are visited once more before it ends.
             active = self._active.copy()
             count, first, total = len(active), True, np.inf
             while made < passes and total > tol:
@@ -307,10 +310,10 @@ class ColumnModel:
         return float(worst), made
 
     def leap(self, goal: float, check_interrupt: Callable[[], None]) -> np.ndarray:
-        """One leap, until the slopes of the weights at no kink are off by ``goal`` at most.
+        """Leap until the slopes of the weights at no kink are off by ``goal`` at most.
 
-        It ends before where many of them would change their signs.  Returns the slope in the
-        scores where it would have led without kinks.
+        It ends earlier where many of them would change their signs.  Returns the slope in the
+        scores at the point where it would have ended without kinks.
         """
         free = self._kinks.free(self.x)
         chosen = np.flatnonzero(np.any(free[: self._width].reshape(self._width, -1), axis=1))
@@ -333,18 +336,18 @@ class ColumnModel:
             length, last, kink = reach(*flat, steepness, product_along)
             move, way = length * step, length * along
             if last >= 0:
-                # At the kink to the last digit, and not by chance.
+                # The weight is set to the kink exactly, whatever rounding gives.
                 move.flat[last] = kink - x.flat[last]
 
             def gain(move: np.ndarray, way: np.ndarray) -> float:
-                """What a move, whose scores are ``way``, adds to the model."""
+                """The change of the model by a move whose scores are ``way``."""
                 bent = inner(kinks.l1, np.abs(x + move) - np.abs(x) - np.sign(x) * move)
                 square = inner(own, np.square(move)) + inner(self._bent(way), way)
                 return inner(steep, move) + 0.5 * square + bent
 
             if gain(other, turned) < gain(move, way):
                 move, way = other, turned
-        # What rounding leaves beyond a bound.
+        # Weights that rounding has put beyond a bound are moved back to it.
         self.x[rows] = kinks.within(x + move)
         self.u = self.u + self._bent(way)
         self.crowd = float(np.count_nonzero(crossed)) / max(int(np.count_nonzero(free)), 1)
@@ -362,8 +365,8 @@ class ColumnModel:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """A step that lessens the slopes of free weights, its scores and its Hessian product.
 
-        Conjugate gradients (Hestenes and Stiefel, 1952) with the diagonal for a preconditioner;
-        it is infinite where a weight is to stay.
+        It runs conjugate gradients (Hestenes and Stiefel, 1952) with the diagonal ``bend`` as a
+        preconditioner; ``bend`` is infinite where a weight is to stay.
         """
         many, stay = int(np.count_nonzero(bend < np.inf)), bend == np.inf
         step, product, along = np.zeros_like(x), np.zeros_like(x), np.zeros_like(self.u)
@@ -389,7 +392,7 @@ class ColumnModel:
             if left <= coarse:
                 coarse = 0.0
                 if np.count_nonzero((x + step) * x < 0.0) > _CROWD * many:
-                    # To know better where it leads is no use.
+                    # A more exact step is of no use.
                     break
             if left <= goal:
                 break
@@ -401,7 +404,7 @@ class ColumnModel:
 
 
 def _scores(design: Design, w: np.ndarray) -> np.ndarray:
-    """The scores of weights, of which one more than there are columns is an intercept."""
+    """The scores of weights; with one more weight than columns, the last is an intercept."""
     out = design.dot(w[: design.n_features])
     if len(w) > design.n_features:
         out += w[-1]
@@ -409,7 +412,7 @@ def _scores(design: Design, w: np.ndarray) -> np.ndarray:
 
 
 def _adjoint(design: Design, v: np.ndarray, size: int) -> np.ndarray:
-    """The slopes of so many weights where those of the scores are ``v``."""
+    """The slopes of ``size`` weights where the slopes of the scores are ``v``."""
     out = np.empty((size, *v.shape[1:]))
     out[: design.n_features] = design.t_dot(v)
     out[design.n_features :] = v.sum(axis=0)

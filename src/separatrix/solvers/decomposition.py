@@ -53,33 +53,34 @@ from separatrix.solvers.working_sets import (
     leaps,
 )
 
-# Coefficients in a working set: the more, the fewer steps, and the more each pair costs to find.
+# The number of coefficients in a working set: the more, the fewer steps, and the dearer each pair.
 _WORKING_SET = 1024
 _SMALLEST_SET, _LARGEST_SET = 64, 4096
-# How much closer the working set is brought where there are no others, and looking up from the work
-# is all that it costs.
+# The part of the violation to which a working set of all coefficients is solved, since there are no
+# others to be brought up to date.
 _CLOSER_ALONE = 0.01
-# Steps in which the violation should halve, or it is time for another kind of step; and how many
-# coefficients that may concern.
+# The number of steps in which the estimated gap should halve; if not, a Newton step is tried.
 _PATIENCE = 20
-# Steps without any progress after which rounding is to blame.
+# The number of steps without any progress after which rounding is taken to be the cause; and the
+# largest number of coefficients in a Newton step.
 _FUTILE = 400
 _LARGEST_LEAP = 500
-# Pairs that a working set may take for each of its coefficients; and how often a Newton step may
-# meet an end before it is taken as it is.
+# The number of pairs that a working set may take for each of its coefficients; and the number of
+# ends that a Newton step may meet before it is taken as it is.
 _PAIRS = 20
 _ENDS = 100
-# From how many rows on a machine on a sample of them is fitted first; one in how many rows is in
-# the sample, and how closely it is fitted.
+# The number of rows from which a machine on a sample of them is fitted first; the number of rows
+# for each row of the sample; and the gap and the largest number of steps of that fit.
 _FORESEEN = 5_000
 _COARSER = 8
 _COARSE_GAP = 1e-2
 _COARSE_STEPS = 200
-# From how many rows on those beyond their margin are left out of products in float64; by how much
-# more the intercept may move with them; and the share of them that may be in doubt.
+# The number of rows from which those beyond their margin are left out of products in float64; the
+# further move of the intercept that is allowed for; and the share of the rows with coefficients of
+# zero that may be in doubt.
 _LOOSE, _SHIFT, _MANY = 1500, 1e-3, 0.75
-# Coefficients in the first working set.  The first are drawn blindly, and most rows would be for
-# nothing; the sets double from step to step.
+# The number of coefficients in the first working set, from which the sets double from step to step.
+# The first are chosen blindly, and most of a large set's rows would be computed for nothing.
 _FIRST = 128
 
 
@@ -94,35 +95,36 @@ class DecompositionState:
     linear: np.ndarray
     rng: np.random.Generator
     dual: QuadraticDual
-    # The coefficients that the last working set was of, where there are several sums.
+    # The coefficients of the sum with the largest violation, where there are several sums.
     group: np.ndarray | None = None
     working: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     # The relative gap by the gradient at hand, and by the last exact one.
     estimate: float = np.inf
-    # While a sample of the rows is fitted first, how far it is.
+    # The relative gap on a sample of the rows, while that is fitted first.
     sample_gap: float = np.nan
     exact: float = np.inf
     tol: float = 0.0
     violation: float = np.inf
-    # The intercept halfway between the steepest ways up and down.
+    # The intercept, halfway between the steepest slopes up and down.
     level: float = np.inf
     pairs: int = 0
-    # How many coefficients are inside their range.
+    # The number of coefficients inside their range.
     inside: int = 0
     steps: int = 0
-    # What the rows' rounding is like to have done to the gradient since it was last exact; and a
+    # The likely error of the gradient from the rounding of the rows since it was last exact; and a
     # bound of it, where rows beyond their margin count for nothing.
     drift: float = 0.0
     error: RunningError | None = None
     refreshed: int = -1000
     lost: int = 0
-    # The estimate some steps ago, to tell whether there is progress.
+    # The estimate some steps ago, to see whether there is progress.
     mark: float = np.inf
     marked: int = 0
     # The least estimate so far, and when it last fell.
     least: float = np.inf
     lowered: int = 0
-    # Whether the last check was expected to succeed, and how many such checks did not help.
+    # Whether the last check was expected to succeed; the steps with an estimate that promised it;
+    # whether there was a check; and the number of such checks that found little progress.
     promised: bool = False
     spare: int = 0
     offered: bool = False
@@ -137,7 +139,7 @@ class Decomposition(Solver):
     Parameters
     ----------
     working_set : int
-        How many coefficients are improved between two updates of the whole gradient.
+        The number of coefficients that are improved between two updates of the whole gradient.
     """
 
     def __init__(self, working_set: int = _WORKING_SET) -> None:
@@ -248,7 +250,7 @@ class Decomposition(Solver):
             leaps = self._leap(problem, state, check_interrupt)
         if late:
             state.mark = state.estimate
-            # What has helped may help again soon.
+            # A Newton step that has helped may help again soon.
             state.marked = state.steps - (_PATIENCE - 2 if leaps else 0)
 
     def _move(
@@ -256,7 +258,7 @@ class Decomposition(Solver):
     ) -> None:
         """Bring the gradient up to date with changes of some coefficients."""
         n = gram.n_samples
-        # An anchor moves no gradient.
+        # The row of an anchor is zero, so that its changes move no gradient.
         own = index < len(gram.columns)
         index, changes = index[own], changes[own]
         for start in range(0, len(index), gram.n_slots):
@@ -271,15 +273,15 @@ class Decomposition(Solver):
         state.drift += gram.relative_error * float(np.sqrt(inner(moved, moved)))
 
     def _refresh(self, problem: Any, state: DecompositionState) -> None:
-        """Compute the gradient anew; the rows too, where it was not long ago."""
+        """Compute the gradient anew; rows are in float64 from then on if it was not long ago."""
         gram = state.dual.matrix
         if state.steps - state.refreshed <= _PATIENCE:
             state.lost = state.lost + 1 if gram.exact else 0
             gram.to_float64()
             if state.lost >= _PATIENCE:
-                # Nor does it in float64.
+                # The gradient does not steer in float64 either.
                 state.still = True
-        # Balanced as a check would, which then needs no product of its own if nothing moves before.
+        # The sum is balanced as in a check, which then needs no other product if nothing moves.
         state.dual.balance(state.c)
         self._renew(state)
         state.refreshed = state.steps
@@ -287,7 +289,7 @@ class Decomposition(Solver):
 
     @staticmethod
     def _renew(state: DecompositionState) -> np.ndarray:
-        """Compute the gradient in float64; return the product in it."""
+        """Compute the gradient in float64; return the product of matrix and coefficients."""
         if state.error is not None:
             if np.any(state.dual.matrix.off_by(state.c) > 0.0):
                 state.dual.matrix.forget()
@@ -297,12 +299,12 @@ class Decomposition(Solver):
         return product
 
     def _product(self, problem: Any, state: DecompositionState) -> np.ndarray:
-        """The product in float64 but for rows that are surely beyond their margin.
+        """The product in float64, except for rows that are surely beyond their margin.
 
-        Of these the gradient at hand is near enough, which is there without any product.
+        For these the product in the running gradient is near enough and costs nothing.
         """
         before, matrix = state.c.copy(), state.dual.matrix
-        # Each pair of steps has left a rounding in the sum.
+        # Each pair of steps has left a rounding error in the sum.
         state.dual.balance(state.c)
         if state.error is not None:
             state.error.miss(np.abs(state.c - before))
@@ -321,11 +323,11 @@ class Decomposition(Solver):
     def _leap(
         self, problem: Any, state: DecompositionState, check_interrupt: Callable[[], None]
     ) -> bool:
-        """Minimise over all coefficients inside their range at once; whether it has helped.
+        """Minimise over all coefficients inside their range at once; return whether it helped.
 
-        Two at a time they crawl along valleys that are much longer than wide; a Newton step under
-        the equality crosses them.  A coefficient that meets its end stays there, and the others go
-        on.
+        Two at a time they move slowly along valleys that are much longer than wide; a Newton step
+        under the equality crosses them.  A coefficient that meets its end stays there, and the
+        others go on.
         """
         gram = state.dual.matrix
         inside = (state.c < state.high) & (state.c > state.low)
@@ -350,10 +352,10 @@ class Decomposition(Solver):
     def _foresee(
         self, problem: Any, state: DecompositionState, check_interrupt: Callable[[], None]
     ) -> bool:
-        """Start from where a machine on a sample of the rows says that the others will end.
+        """Start from the coefficients that a machine on a sample of the rows predicts.
 
         A row that is short of its margin there starts at the upper end of its range, any other at
-        zero.  Most of them are right, and need no working set to get there.
+        zero.  Most of these are right, and need no working set.
         """
         gram, n = problem.matrix, problem.matrix.n_samples
         few = min(n // _COARSER, int(np.sqrt(0.5 * gram.n_slots * n)))
@@ -374,7 +376,7 @@ class Decomposition(Solver):
             check_interrupt()
             if coarse.estimate <= _COARSE_GAP or coarse.still:
                 break
-        # Should there be no time for more, these are a point of the whole problem already.
+        # These are already a point of the whole problem, in case there is no time for more.
         state.c[index] = np.clip(coarse.c, state.low[index], state.high[index])
         state.c[:] = _trimmed(state.c, problem.y * state.linear)
         check_interrupt()
@@ -391,8 +393,8 @@ class Decomposition(Solver):
         return True
 
     def _working_set_size(self, gram: Any, state: DecompositionState) -> int:
-        """How many coefficients the next working set may have."""
-        # Those inside their range move together: a set of but some of them goes in circles.
+        """The number of coefficients that the next working set may have."""
+        # Coefficients inside their range move together: a set of only some of them goes in circles.
         wanted = min(max(self.working_set, 2 * state.inside), _LARGEST_SET)
         # The set's own block of the matrix takes no more than the cache does.
         fitting = int(np.sqrt(gram.n_slots * gram.cache.shape[1]))
@@ -467,7 +469,7 @@ class Decomposition(Solver):
         state.estimate = most / primal if primal > 0.0 else (0.0 if most <= 0.0 else np.inf)
 
     def candidate(self, problem: Any, state: DecompositionState) -> Candidate:
-        # From here on the gradient is exact again.
+        # The product makes the gradient exact again.
         product = self._product(problem, state)
         self._survey(problem, state)
         c = state.dual.matrix.fold(state.c)
@@ -476,7 +478,7 @@ class Decomposition(Solver):
         early = not state.promised and (state.offered or len(product) >= _FORESEEN)
         if early and not state.dual.groups and problem.balances:
             # Far from the optimum it pays to look for the best, though not at the very start of a
-            # small problem, which is over before anybody could stop it there.
+            # small problem, which is over before it could be stopped there.
             b = problem.best_intercept(product)
         if state.error is not None:
             loose = state.dual.matrix.off_by(state.c)
@@ -486,7 +488,7 @@ class Decomposition(Solver):
         state.offered = True
         if state.promised:
             state.promised = False
-            # Half as far each time is progress; less is what the rounding of the rows leaves.
+            # A gap of half the last one is progress; a larger one is due to the rows' rounding.
             state.stalls = state.stalls + 1 if state.estimate >= 0.5 * state.exact else 0
             state.exact = state.estimate
             if state.stalls >= 2 and not problem.matrix.exact:
@@ -500,7 +502,7 @@ class Decomposition(Solver):
         if state.estimate <= PROMISE * tol:
             state.spare += 1
         if problem.matrix.cache.shape[1] <= FEW and state.spare < SPARE:
-            # For next to nothing, weights and copies agree to more digits than were asked for.
+            # At almost no cost, weighted and repeated rows agree to more digits than ``tol`` asks.
             tol *= 1e-6
         state.promised = (
             state.estimate <= max(PROMISE * tol, FINEST) or state.still or state.hopeless
@@ -530,7 +532,7 @@ class Decomposition(Solver):
 
 
 def _flat(diagonal: np.ndarray) -> float:
-    """The least curvature that is none of rounding."""
+    """The least curvature that is not due to rounding."""
     return max(FLAT * float(np.abs(diagonal).max()), 1e-320)
 
 

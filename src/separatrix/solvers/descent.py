@@ -1,4 +1,4 @@
-"""What the methods share that descend along lines: their points, their steps, and where they begin.
+"""The common parts of methods that descend along lines: points, steps and where they begin.
 
 A method of this kind knows the objective and its gradient at each of its points, from one pass over
 the rows; it differs from the others by the directions that it takes.
@@ -19,28 +19,28 @@ from separatrix.objectives.passes import Evaluation
 from separatrix.solvers.line_search import begin, next_trial
 from separatrix.solvers.protocol import Candidate, Solver
 
-# The most trials of a search along a line.
+# The largest number of trials of a search along a line.
 _TRIALS = 100
-# What is left at least of a diagonal beside what rows have in common.
+# The least share of a diagonal that is left beside the part that rows have in common.
 _REST = 1e-3
 
 
 @dataclass(frozen=True)
 class Point:
-    """Where a method stands.
+    """The state of a method.
 
     Attributes
     ----------
     theta : ndarray
     evaluation : Evaluation
     value : float
-        The objective.
+        The objective at the point.
     gradient : ndarray
-        Of the loss and of the smooth part of the penalty.
+        The gradient of the loss and of the smooth part of the penalty.
     decrement : float
-        By how much the last step was expected to lessen the objective.
+        The expected decrease of the objective by the last step.
     status : str or None
-        Why the method can do no more.
+        The reason why the method can do no more.
     """
 
     theta: np.ndarray
@@ -69,7 +69,7 @@ def penalty_diagonal(problem: Any) -> np.ndarray:
 
 
 def gap_of_gradient(problem: Any, theta: np.ndarray, gradient: np.ndarray) -> float:
-    """The part of the gap that a gradient makes under half the squared norm of the weights."""
+    """The part of the gap that is due to a gradient, for half the squared norm of the weights."""
     w = problem.weights_of(gradient)
     unbalanced = abs(float(gradient[-1])) if problem.fit_intercept else 0.0
     return 0.5 * inner(w, w) + unbalanced * abs(float(problem.intercept_of(theta)))
@@ -77,9 +77,9 @@ def gap_of_gradient(problem: Any, theta: np.ndarray, gradient: np.ndarray) -> fl
 
 @dataclass(frozen=True)
 class Common:
-    """What stands in for a Hessian: a diagonal, and beside it what the rows have in common.
+    """A stand-in for a Hessian: a diagonal, and beside it the part that rows have in common.
 
-    Their mean and the intercept are the longest direction of a Hessian as a rule.
+    The mean of the rows and the intercept are the longest direction of a Hessian as a rule.
     """
 
     diagonal: np.ndarray
@@ -89,14 +89,14 @@ class Common:
 
     @classmethod
     def of(cls, problem: Any, curvature: np.ndarray, diagonal: np.ndarray | None = None) -> Self:
-        """The stand-in with a diagonal; by default that of the penalty and of nothing else."""
+        """The stand-in with a diagonal; by default that of penalty and common part alone."""
         root = math.sqrt(float(np.add.reduce(curvature)))
         common = problem.adjoint(curvature).ravel() / (root if root > 0.0 else 1.0)
         square = common * common
         if diagonal is None:
             diagonal = penalty_diagonal(problem) + square
         diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
-        # Nothing is left of an intercept, nor of a column that is constant.
+        # An intercept, and a column that is constant, have no remainder.
         rest = np.maximum(diagonal - square, _REST * diagonal)
         along = common / rest
         return cls(rest, along, 1.0 / (1.0 + inner(along, common)))
@@ -130,7 +130,7 @@ class Descent(Solver):
         return float(problem.penalty.gap_of_gradient(problem.weights_of(state.gradient)))
 
     def should_check(self, problem: Any, state: Any, tol: float) -> bool:
-        # To balance the slopes for an intercept can lessen what they leave.
+        # Balancing the slopes for an intercept can lessen their part of the gap.
         slack = 2.0 if problem.fit_intercept else 1.0
         return self.gap(problem, state) <= slack * tol * abs(state.value)
 
@@ -162,9 +162,9 @@ def bfgs_update(hessian: np.ndarray, s: np.ndarray, y: np.ndarray) -> None:
 
 
 def descent_direction(state: Point, direction: np.ndarray) -> tuple[np.ndarray, float]:
-    """The direction with the slope along it; the gradient's, where rounding has eaten that one.
+    """The direction and the slope along it; minus the gradient where rounding has spoilt it.
 
-    The slope is 0 where there is none that descends.
+    The slope is 0 where no direction descends.
     """
     slope = inner(state.gradient, direction)
     if not (np.isfinite(slope) and slope < 0.0):
@@ -186,7 +186,7 @@ def line_step(
 ) -> tuple[AnyPoint, float]:
     """The state after a step along a direction, and the length of the step.
 
-    The length is 0 where rounding lets the objective fall no further; the state then says so.
+    The length is 0 where rounding lets the objective fall no further, which the state then notes.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def line_step(
     state : Point
     direction : ndarray
     slope : float
-        That of the objective along the direction, below zero.
+        The slope of the objective along the direction, below zero.
     check_interrupt : callable
     steepest : float
         The whole direction is also taken where the objective falls, and no slope is left that is
@@ -256,9 +256,9 @@ def optimum_of_sample(
     enough: float,
     check_interrupt: Callable[[], None],
 ) -> Any:
-    """About the optimum on a sample of the rows: as nearly as it may itself be off.
+    """An approximate optimum on a sample of the rows, as exact as the sample itself.
 
-    Steps end where one lessens the objective by no more than ``enough`` of it.
+    Steps end after one that lessens the objective by at most the share ``enough`` of it.
     """
     for _ in range(steps):
         check_interrupt()
@@ -271,7 +271,7 @@ def optimum_of_sample(
 def column_scale(part: np.ndarray, whole: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Factors of columns with which the Hessian of a sample has the diagonal of that of all rows.
 
-    Of a column that is seldom there a sample has none of its rows, or too many.
+    A sample has none of the rows of a rare column, or too many of them.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def column_scale(part: np.ndarray, whole: np.ndarray) -> tuple[np.ndarray, np.nd
     Returns
     -------
     scale, there : ndarray
-        The factors, 1 where the sample has nothing, and where it has something.
+        The factors, 1 where the sample has nothing, and whether it has anything.
     """
     there = part > 1e-12 * whole
     return np.sqrt(np.divide(whole, part, out=np.ones_like(part), where=there)), there

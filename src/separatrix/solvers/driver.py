@@ -14,17 +14,18 @@ Call order::
 
 The driver alone owns iteration and time limits, Ctrl-C, checks for overflow, certificates, the
 trace and progress; it returns the best point that was checked, with the best bound.  Checks on the
-way are as floats give them; what is returned, and what a trace keeps, is charged for its rounding.
+way are evaluated in floating point; the certificate that is returned, and those that a trace keeps,
+are charged for their rounding.
 
-To record, print or watch a fit changes nothing that it returns: where no check is due, those who
-follow it are shown the point of a copy of the state, which neither the method nor the best point
-learns from.
+Recording, printing or watching a fit changes nothing that it returns: where no check is due, trace
+and callbacks get the point of a copy of the state, which affects neither the method nor the best
+point.
 """
 
 from __future__ import annotations
 
-# What `signal` wraps: its functions look each handler up in an enumeration, which for one that is
-# no member takes as long as a step of a small fit.
+# The module that `signal` wraps: the functions of `signal` look each handler up in an enumeration,
+# which for one that is no member takes as long as a step of a small fit.
 import _signal  # type: ignore[import-not-found]
 import contextlib
 import copy
@@ -50,23 +51,23 @@ from separatrix.solvers.trace import Trace
 
 @dataclass(frozen=True)
 class Progress:
-    """What :func:`watch` reports, once a step: the best that the checks so far have seen.
+    """The report of :func:`watch` at each step: the best that the checks so far have found.
 
     Attributes
     ----------
     part : str
-        Which binary problem, where there are several; else empty.
+        The name of the binary problem, where there are several; else empty.
     iteration : int
     seconds : float
     primal, dual, relative_gap, tol : float
     trace : Trace or None
-        What has been recorded so far, where the fit records.
+        The record so far, where the fit records.
     outlook : float
-        The relative gap as the method itself takes it to be now, which nothing certifies; NaN where
-        it does not say.
+        The relative gap as the method itself estimates it at present, which nothing certifies; NaN
+        where it has no estimate.
     sample_gap : float
-        Where a method is still at a sample of the rows, to begin from there: how far from the
-        sample's own optimum it is; NaN otherwise.
+        The relative gap on a sample of the rows, while a method begins on such a sample; NaN
+        otherwise.
     """
 
     part: str
@@ -82,13 +83,13 @@ class Progress:
 
     @property
     def likely_gap(self) -> float:
-        """The smaller of the gap that was found last and the one that the method expects."""
+        """The smaller of the gap that was last found and the gap that the method expects."""
         return float(np.fmin(self.relative_gap, self.outlook))
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What a fit returns.
+    """The result of a fit.
 
     Attributes
     ----------
@@ -112,22 +113,22 @@ class Solution:
     interrupted: bool = False
 
 
-# Steps before the limit from which on every one is checked: bounds go up and down on the way, and
-# a fit of some more steps should not show less than one of fewer.
+# The number of steps before the limit from which every one is checked: bounds go up and down on the
+# way, and a fit of more steps should not report less than one of fewer.
 _LAST = 32
 
-# The share of a time limit after which a fit rehearses its end, to know how long that takes.
+# The share of a time limit after which a fit rehearses its end, to measure how long that takes.
 _REHEARSED = 0.2
 # The largest share of a time limit that is held back for the end.
 _HELD_BACK = 0.5
 
-# A relative gap from which on a bound says next to nothing.
+# A relative gap from which a bound is of no use.
 _USELESS = 0.1
 
-# Fewer steps than these seldom let an objective vanish; to look costs the loss of every row.
+# Fewer steps than these seldom let an objective vanish; a check costs the loss of every row.
 _FEW_STEPS = 8
 
-# Before there is a lower bound.
+# The bounds before there is a lower bound.
 _NO_PROOF = Bound(np.inf, -np.inf, np.inf)
 
 Watcher = Callable[[Progress], bool | None]
@@ -141,9 +142,9 @@ _enclosing: ContextVar[Callable[[], None] | None] = ContextVar("enclosing", defa
 def watch(callback: Watcher) -> Iterator[None]:
     """Call ``callback`` with a :class:`Progress` at every step of the fits inside the block.
 
-    A fit of one problem ends where it returns True.
+    A fit of one problem ends where the callback returns True.
 
-    Of small kernel machines, which take many steps in one compiled loop, whenever it comes back.
+    Small kernel machines take many steps in one compiled loop, and call it whenever that returns.
     Watching changes no fit: certificates are checked when they would be anyway.
 
     Examples
@@ -166,12 +167,12 @@ def watch(callback: Watcher) -> Iterator[None]:
 
 @contextlib.contextmanager
 def within(check_interrupt: Callable[[], None]) -> Iterator[None]:
-    """Let fits inside the block be steps of another, which nobody watches and it may end.
+    """Let fits inside the block be steps of another, without callbacks; it may end them.
 
     Parameters
     ----------
     check_interrupt : callable
-        Called wherever a fit looks at its own limits; what it raises ends the fit.
+        Called wherever a fit checks its own limits; an exception that it raises ends the fit.
     """
     token = _watchers.set(())
     try:
@@ -183,12 +184,12 @@ def within(check_interrupt: Callable[[], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def ended_by(check_interrupt: Callable[[], None]) -> Iterator[None]:
-    """Let what is called wherever a fit looks at its own limits end the fits inside the block.
+    """Let a function end the fits inside the block, which call it at every check of their limits.
 
     Parameters
     ----------
     check_interrupt : callable
-        What it raises ends the fit, which then has no result.
+        An exception that it raises ends the fit, which then has no result.
     """
     token = _enclosing.set(check_interrupt)
     try:
@@ -242,7 +243,7 @@ def _in_single(theta: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Rehearsal:
-    """A point that was looked at to learn how long that takes, after so many iterations."""
+    """A point that was checked to measure how long that takes, and its number of iterations."""
 
     iteration: int
     candidate: Candidate
@@ -250,12 +251,12 @@ class _Rehearsal:
 
 
 class _Stop(Exception):
-    """Raised where a fit is to end now, inside of whatever it is doing.
+    """Raised where a fit is to end at once, in the middle of any operation.
 
     Attributes
     ----------
     fit : object
-        The fit that ends: one that is a part of another's step lets the other's pass.
+        The fit that ends; a fit that is a step of another passes on an exception of the other.
     """
 
     def __init__(self, fit: Any) -> None:
@@ -266,12 +267,11 @@ class _Stop(Exception):
 class Interrupt:
     """Turns the first Ctrl-C into a flag, so that no state is left half-updated.
 
-    A second one acts at once, unless it is the echo of the first: within a second it is taken
-    for the same.  Outside the main thread signals cannot be caught, and the
-    flag simply stays down.
+    A second one acts at once, unless it follows within a second: it is then taken for the echo of
+    the first.  Outside the main thread signals cannot be caught, and the flag stays down.
     """
 
-    # The outermost of those that are at work: the others share its flag.
+    # The outermost of those in force: the others share its flag.
     _outermost: Interrupt | None = None
 
     def __init__(self) -> None:
@@ -366,8 +366,8 @@ def minimise(
     residual : ndarray, optional
         Dual starting point, as :attr:`Solution.residual`; it need not be feasible.
     start : Candidate, optional
-        The starting point with what is known of it, instead of ``theta``.  It is certified before
-        the solver looks at the problem, and returned where it is good enough.
+        The starting point with all that is known about it, instead of ``theta``.  It is certified
+        before the solver starts, and returned where it is good enough.
     seed : int or Generator, optional
         For methods that visit rows at random.
     record : bool
@@ -377,15 +377,15 @@ def minimise(
     part : str
         Name of this problem where it is one of several.
     exhausted : str
-        The status that the iteration limit gives.
+        The status at the iteration limit.
     single : bool
         Return a point of float32's numbers, with the certificate of that point, unless they
         would cost more than ``tol``.
     spent : int
-        Iterations of another method that led to the start: they count, and ``max_iter`` limits
-        those that follow.
+        The number of iterations of another method that led to the start: they count, and
+        ``max_iter`` limits those that follow.
     way : sequence of (int, ndarray)
-        Points of that method after so many iterations, for the trace.
+        Points of that method with their numbers of iterations, for the trace.
 
     Returns
     -------
@@ -412,7 +412,7 @@ def minimise(
         known = start is not None
         if start is None:
             start = Candidate(problem.zero() if theta is None else theta, residual)
-        # From here on a limit or Ctrl-C may end whatever takes long, a step as well as a check.
+        # From here on a limit or Ctrl-C may end any long operation, a step as well as a check.
         before = problem.listen(fit.check_interrupt)
         try:
             with pulse.beating(fit.beat):
@@ -454,7 +454,7 @@ def minimise_batch(
 ) -> list[Solution]:
     """Minimise several problems at once, each until its certified relative gap is at most ``tol``.
 
-    Parts that the solver cannot certify go on one by one, from where it has come.
+    Parts that the solver cannot certify go on one by one, from its last point.
 
     Parameters
     ----------
@@ -462,16 +462,16 @@ def minimise_batch(
         The problems.
     solver : BatchedDecomposition
     alone : callable
-        Gives the solver of one problem.
+        A function that gives the solver of one problem.
     parts : sequence of str
-        Their names.
+        The names of the problems.
     tol : float
     max_iter : int
         Limit on the steps of each part.
     time_limit : float, optional
         Limit in seconds for all parts.
     seed : int
-        Of the first part, if it goes on alone; the others' are those after it.
+        The seed of the first part, if it goes on alone; the other parts have the numbers after it.
     record : bool
         Keep a :class:`Trace` of every part, with the bounds after every working set.
     verbose : int
@@ -515,7 +515,7 @@ def minimise_batch(
 
 
 class _BatchFit:
-    """Several fits under way at once: which of them are certified."""
+    """Several fits under way at once, and which of them are certified."""
 
     def __init__(
         self,
@@ -576,7 +576,7 @@ class _BatchFit:
             self.active[k] = False
 
     def alone(self, k: int, state: Any, solver: Solver, **limits: Any) -> Solution:
-        """What :func:`minimise` makes of a part, from where it is."""
+        """The result of :func:`minimise` for a part, from its present point."""
         theta = self.batch.theta(k, state.c, state.level)
         found = minimise(
             self.batch.problems[k],
@@ -597,7 +597,7 @@ class _BatchFit:
         return replace(found, certificate=replace(found.certificate, n_iter=n_iter))
 
     def report(self, state: Any) -> None:
-        """Tell those who watch of this step."""
+        """Call the callbacks for this step."""
         seconds = time.perf_counter() - self.start if self.watchers else 0.0
         for callback in self.watchers:
             for k, part in enumerate(self.parts):
@@ -609,7 +609,7 @@ class _BatchFit:
 
 
 class _Fit:
-    """One fit under way: the best point and the best bound so far, and whether they will do."""
+    """One fit under way: the best point and the best bound so far, and the status."""
 
     def __init__(
         self,
@@ -625,45 +625,45 @@ class _Fit:
         self.trace, self.part, self.verbose = trace, part, verbose
         self.start = time.perf_counter()
         self.deadline = np.inf if time_limit is None else self.start + time_limit
-        # When the fit has to begin to end: the end takes a while, too.
+        # The time at which the fit has to begin its end, which takes a while, too.
         self.ends = self.deadline
-        # When the end is rehearsed, and the point and bounds of the rehearsal.
+        # The time at which the end is rehearsed, and the point and bounds of the rehearsal.
         self.rehearsed_at = np.inf
         if time_limit is not None and not problem.in_passes:
             self.rehearsed_at = self.start + _REHEARSED * time_limit
         self.rehearsal: _Rehearsal | None = None
-        # Points, the bounds that prove most of them, and both charged for rounding.
+        # Points, the best bounds known when they were certified, and both charged for rounding.
         self.charged: list[tuple[Candidate, Bound, Bound]] = []
         # The number of iterations at the last check of a point of the method; -1 before any.
         self.checked = -1
         self.watchers, self.enclosing = _watchers.get(), _enclosing.get()
-        # Whether somebody follows the fit from its start on.
+        # Whether there are callbacks, a trace or printing from the start on.
         self.followed = bool(self.watchers) or trace is not None or verbose > 0
-        # What those who follow have been shown before anything was checked.
+        # The bounds that were reported before anything was checked.
         self.shown = _NO_PROOF
         self.iteration, self.printed, self.spent = 0, 0, 0
         self.status: str | None = None
-        # The best point, as the solver offered it, its own bound, and the gap that it came with.
+        # The best point, as the solver gave it, its own bound, and the gap that it came with.
         self.best: tuple[float, Candidate, Bound] | None = None
         self.best_gap = np.inf
         # The best dual point.
         self.proof, self.best_dual = _NO_PROOF, -np.inf
         self.relative_gap = np.inf
-        # A start that nobody has looked at yet.
+        # A start that has not been checked yet.
         self.unseen: Candidate | None = None
-        # What the gap has to fall to before it is charged for rounding.
+        # The relative gap at which a point is certified, with a charge for rounding.
         self.goal = tol
         self.settled: Bound | None = None
-        # Whether one of those who watch wants no further step.
+        # Whether a callback wants no further step.
         self.ended = False
-        # Whether the point is to be one of float32's.
+        # Whether the numbers of the point are to be in float32.
         self.single = False
         # The method, and its state after the last step that was completed.
         self.solver: Any = None
         self.state: Any = None
         # The name of the method at work, where one was chosen by its cost.
         self.method = ""
-        # The loss of zero, once it was needed.
+        # The loss at zero, once it was needed.
         self.null: float | None = None
 
     # --- the loop -----------------------------------------------------------------------------
@@ -690,7 +690,7 @@ class _Fit:
             self.check(start)
             self.judge(exhausted if max_iter <= 0 else None)
             if self.status == "precision_limit":
-                # The method's own dual point may be one that rounding takes less from: one look.
+                # The method's own dual point may have less rounding error, and is checked once.
                 self.status, self.goal, look = None, self.tol, True
                 self.best, self.best_gap = None, np.inf
                 self.proof, self.best_dual = _NO_PROOF, -np.inf
@@ -702,7 +702,7 @@ class _Fit:
         self.follow(solver, state)
         self.heed_enclosing()
         if self.why_now():
-            # As where the folds of a cross-validation share a limit, and nothing of it is left.
+            # This happens where the folds of a cross-validation share a limit that is used up.
             raise _Stop(self)
         self._look_at_start(start, exhausted if max_iter <= 0 else None, look)
         while self.status is None:
@@ -740,8 +740,8 @@ class _Fit:
     def cut_short(self, solver: Solver, start: Candidate) -> None:
         """Settle the status where a limit or Ctrl-C has ended something on its way.
 
-        What this takes is not ended again: of data in passes it is one pass at most, which tells
-        what the last point is worth, where nothing is known of it.
+        This itself is not cut short: for data in passes it takes one pass at most, to evaluate the
+        last point where nothing is known of it.
         """
         self.problem.listen(None)
         self._hurry()
@@ -754,20 +754,20 @@ class _Fit:
         self.judge("interrupted" if self.interrupt.requested else "time_limit")
 
     def _hurry(self) -> None:
-        """From here on a bound may only take what is left of the time; after Ctrl-C, none."""
+        """Limit the time of bounds to what is left of it; after Ctrl-C, to none."""
         self.problem.until = -np.inf if self.interrupt.requested else self.deadline
 
     def _look_last(self, solver: Solver, start: Candidate) -> None:
         """Compare the last point, or the start where there is none, with the best so far."""
         rehearsal, problem = self.rehearsal, self.problem
-        # A point of a kernel machine gets its threshold from the method, and what a pass over row
-        # blocks has found is at hand.
+        # A point of a kernel machine gets its threshold from the method, and the result of a pass
+        # over row blocks is at hand.
         begun = self.iteration > 0 or problem.in_passes or problem.coupled
         if rehearsal is not None and rehearsal.iteration == self.iteration:
             # No step has been completed since: its point is the last one.
             self._learn(rehearsal.candidate, rehearsal.bound)
         elif self.state is None or not begun:
-            # Where the start was to be certified first, it may have been.
+            # A start that was to be certified first may have been checked already.
             if self.best is None and not problem.in_passes and not problem.affords(0.0):
                 self._consider_alone(start, np.inf)
             elif self.best is None:
@@ -779,10 +779,10 @@ class _Fit:
         if self.state is not None:
             self.look_back(solver, self.state)
 
-    # --- why to stop --------------------------------------------------------------------------
+    # --- reasons to stop ----------------------------------------------------------------------
 
     def why_now(self, now: float | None = None) -> str | None:
-        """The reason to end, if there is one; ``now`` is a look at the clock that is at hand."""
+        """The reason to end, if there is one; ``now`` is the time, if it is at hand."""
         if self.interrupt.requested:
             return "interrupted"
         if not self.deadline < np.inf:
@@ -790,7 +790,7 @@ class _Fit:
         return "time_limit" if (now or time.perf_counter()) > self.ends else None
 
     def vanished(self, state: Any) -> bool:
-        """Whether nothing is left of the objective that a relative gap could be about."""
+        """Whether the objective has vanished, so that a relative gap has no meaning."""
         value = self.solver.objective_at(state)
         if value == np.inf:
             return False
@@ -798,21 +798,21 @@ class _Fit:
             if self.iteration < _FEW_STEPS:
                 return False
             self.null = self.problem.null_loss()
-        # What is charged for rounding at the end is more.
+        # The charge for rounding at the end is larger.
         if not value <= 0.1 * VANISHED * self.null < np.inf:
             return False
-        # To look at rounding takes longer than many a step.
+        # A check of the rounding takes longer than many a step.
         look = self.iteration.bit_count() == 1
         return self.problem.has_vanished(state.theta, value, self.tol, look=look)
 
     def _reason_of(self, reason: str | None) -> str | None:
-        """The reason to end: a limit of precision may be that nothing is left."""
+        """The reason to end; for a limit of precision it may be that the objective has vanished."""
         assert self.best is not None and self.settled is not None
         if reason in ("precision_limit", "vanishing") and self.relative_gap > _USELESS:
             gone = self.problem.has_vanished(self.best[1].theta, self.settled.primal, self.tol)
             reason = "vanishing" if gone else "precision_limit"
         if reason == "vanishing" and not self.problem.in_passes:
-            # Numbers that are all the same are fitted by weights of zero without any rounding.
+            # Targets that are all the same are fitted by weights of zero without any rounding.
             theta = self.problem.null_point()
             simplest = Candidate(_in_single(theta) if self.single else theta)
             found = self.problem.certify(simplest.theta, _NO_PROOF, self.tol)
@@ -828,8 +828,8 @@ class _Fit:
         """
         problem, solver, state = self.problem, self.solver, self.state
         # The start is a point like any other, and the answer where it is already good enough.  Zero
-        # seldom is, and to judge it takes as long as all steps of a small fit; and a method that
-        # was given a dual point knows whether that is likely.
+        # seldom is, and its check takes as long as all steps of a small fit; and a method that was
+        # given a dual point knows whether that is likely.
         if look or ends is not None or solver.should_check(problem, state, self.tol):
             candidate = solver.candidate(problem, state)
             if not np.array_equal(candidate.theta, start.theta):
@@ -866,10 +866,10 @@ class _Fit:
     def rehearse(self) -> float | None:
         """Measure, early in a fit with a time limit, how long its end takes, and hold that back.
 
-        Returns a look at the clock, where there was one.
+        Returns the time, where it was read.
 
-        The method and the best point learn nothing from it, so that a fit that ends before its
-        limit has the same bits whenever this happened.
+        The method and the best point are not affected, so that a fit that ends before its limit has
+        the same bits whenever this happened.
         """
         if not self.rehearsed_at < np.inf:
             return None
@@ -881,7 +881,7 @@ class _Fit:
         limit = self.deadline - self.start
         compiled, once_more = compilation.seconds(), 0.0
         listening = problem.listen(None)
-        # What does not fit into as much time again is not done at the end either.
+        # Computations that take longer than this are not made at the end either.
         problem.until = begun + _REHEARSED * limit
         try:
             with pulse.beating(None):
@@ -893,7 +893,7 @@ class _Fit:
                     return None
                 bound = self._bound(candidate)
                 if np.isfinite(bound.primal):
-                    # A dual point of an earlier check proves more for a while.
+                    # A dual point of an earlier check gives the better bound for a while.
                     proof = bound if bound.dual > self.best_dual else self.proof
                     charged = problem.certify(candidate.theta, proof, np.inf, bound)
                     self.rehearsal = _Rehearsal(self.iteration, candidate, bound)
@@ -907,9 +907,9 @@ class _Fit:
         return now
 
     def judge(self, reason: str | None) -> None:
-        """Settle the status, where this is the end: because it is certified, or for a reason."""
+        """Settle the status where the point is certified, or where there is a reason to end."""
         certain = self.relative_gap <= self.goal
-        # A pass for a start that seldom is any good would keep those waiting who want an end.
+        # A pass for a start that is seldom any good would delay an end at a limit or by Ctrl-C.
         hurried = reason in ("interrupted", "time_limit")
         if hurried:
             self._hurry()
@@ -921,7 +921,7 @@ class _Fit:
                 # A point of the dual can be far worse as one of the primal than no weights at all.
                 unseen.append(Candidate(self.problem.zero()))
             for candidate in unseen:
-                # Who wants an end does not wait for the bound of a point that is none the better.
+                # At a limit or after Ctrl-C, a point that is no better gets no bound.
                 if hurried and self.best is not None and not self.problem.coupled:
                     self._consider_alone(candidate, self.best[0])
                 else:
@@ -932,7 +932,7 @@ class _Fit:
         else:
             self.settled = self._settle()
             if not self.relative_gap <= self.tol:
-                # What rounding may have done can be more than what steps could still gain.
+                # The charge for rounding can be more than further steps could gain.
                 charge = 0.5 * self.tol * abs(self.settled.primal)
                 limited = nothing_left or self.settled.charge > charge
                 reason = self._reason_of(reason or ("precision_limit" if limited else None))
@@ -942,9 +942,9 @@ class _Fit:
     # --- points and bounds --------------------------------------------------------------------
 
     def _consider(self, unseen: Candidate) -> None:
-        """Compare, at the end, with a point that is no step of the way."""
+        """Compare the best point, at the end, with one that is no step of the method."""
         before = self.best, self.best_gap, self.relative_gap
-        # Late, and so nothing that a trace keeps, unless there is no other.
+        # It comes too late for the trace, unless there is no other.
         trace = self.trace
         self.trace = None if self.best is not None else trace
         self.check(unseen)
@@ -956,7 +956,7 @@ class _Fit:
                 self.best, self.best_gap, self.relative_gap = before
 
     def _consider_alone(self, unseen: Candidate, primal: float) -> None:
-        """The same without the bound of that point, for which nobody waits who wants an end."""
+        """Compare with a point by its objective alone, which saves the time of its bound."""
         found = self.problem.objective_at(unseen.theta, unseen.scores)
         if found is None:
             self._consider(unseen)
@@ -990,9 +990,9 @@ class _Fit:
         self._print(primal, self.best_dual, self.relative_gap)
 
     def show(self, solver: Solver) -> None:
-        """Show the present point to those who follow, where no check is due; it changes no fit.
+        """Report the present point where no check is due, which changes no fit.
 
-        The point is that of a copy of the state: to ask a method for its point may move it.
+        The point is that of a copy of the state, because computing it may change the state.
         """
         candidate = solver.candidate(self.problem, _apart(self.state))
         if not np.isfinite(candidate.theta).all():
@@ -1013,9 +1013,9 @@ class _Fit:
         return problem.bound(theta, candidate.residual, candidate.scores, candidate.adjoint)
 
     def look_back(self, solver: Solver, state: Any) -> None:
-        """Compare with a point that the method has come from, where it ends before its goal.
+        """Compare with an earlier point of the method, where it ends before its goal.
 
-        A method that began anew has for some steps less to show than it had.
+        A method that began anew may have a worse point than before for some steps.
         """
         if self.relative_gap <= self.goal:
             return
@@ -1037,12 +1037,12 @@ class _Fit:
         return bound.primal < primal
 
     def _settle(self) -> Bound:
-        """Both sides at the best points, charged for what rounding can have done to them."""
+        """The objective and the bound at the best points, charged for their rounding."""
         assert self.best is not None
         problem, proof = self.problem, self.proof
         primal, candidate, bound = self.best
-        # Whoever has pressed Ctrl-C does not wait for the sharpest one; nor does one whose time is
-        # up, unless it would show that the goal is reached.
+        # After Ctrl-C the sharpest charge is not computed; nor is it once the time is up, unless it
+        # would show that the goal is reached.
         ending = self.problem.hurried or self.why_now() is not None
         late = self.relative_gap > self.goal and ending
         tol = np.inf if late or self.interrupt.requested else self.tol
@@ -1062,7 +1062,7 @@ class _Fit:
             if self.deadline < np.inf:
                 self.charged[1:] = [(candidate, proof, found)]
         if found.gap > tol * found.primal and found.primal - primal > 0.1 * tol * primal:
-            # The point is not as good as it seemed; one beside it may be.
+            # The point is not as good as it seemed; one nearby may be.
             for theta in problem.polished(candidate.theta):
                 other = problem.certify(theta, proof, tol)
                 if other.primal < found.primal:
@@ -1073,7 +1073,7 @@ class _Fit:
         return found
 
     def _settled_in_single(self, tol: float) -> Bound | None:
-        """The best point in float32's numbers; None where it is not to be, or not as good."""
+        """The bounds of the best point in float32's numbers; None where it is not to be used."""
         if not self.single or self.problem.constrained:
             return None
         assert self.best is not None
@@ -1090,7 +1090,7 @@ class _Fit:
     # --- records and reports ------------------------------------------------------------------
 
     def follow(self, solver: Solver, state: Any) -> None:
-        """Record and print which method begins, and what it and the others are expected to take."""
+        """Record and print the method that begins or takes over, and the forecasts of all."""
         forecast = solver.forecast
         if not forecast or (self.trace is None and not self.verbose):
             return
@@ -1112,9 +1112,9 @@ class _Fit:
         self.method = method
 
     def report(self, outlook: float = np.nan, sample_gap: float = np.nan) -> None:
-        """Tell those who watch of this step; it changes nothing.
+        """Call the callbacks for this step, which changes nothing.
 
-        To look closer than the method does could choose another point, or stop earlier.
+        A closer check than the method's own could choose another point, or stop earlier.
         """
         if not self.watchers:
             return

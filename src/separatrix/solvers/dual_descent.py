@@ -38,7 +38,7 @@ def _shuffle(kept, order, active, size, seed):
 
     ``order`` holds the numbers of the groups.
 
-    Rows that lie side by side in memory are read half as fast again as rows from anywhere.
+    Rows that lie side by side in memory are read half as fast again as rows from random places.
     """
     n_active = kept.shape[0]
     count = order.shape[0]
@@ -60,7 +60,7 @@ def _shuffle(kept, order, active, size, seed):
 
 
 def _sorted(index: np.ndarray, n: int) -> np.ndarray:
-    """Different numbers below ``n`` in order."""
+    """Sort distinct numbers below ``n``."""
     if 16 * len(index) < n:
         return np.sort(index)
     used = np.zeros(n, dtype=np.bool_)
@@ -91,13 +91,13 @@ def _sweep(
     smallest,
     gap,
 ):
-    """One pass over some active multipliers, in their order, or up to ``most`` visits of it.
+    """Make one pass over some active multipliers, in order, or up to ``most`` visits of it.
 
     ``floor`` and ``ceiling`` are the extreme slopes of the last pass: a multiplier at an edge
     whose slope holds it there more firmly is set aside; none is unless ``edged``.  The others come
     first in ``active`` afterwards.  Takes and returns the place of the next visit, the number of
-    those kept so far, the extreme projected slopes, and the shares of the duality gap added up as
-    they were met.
+    those kept so far, the extreme projected slopes, and the sum of the shares of the duality gap
+    at the time of the visits.
     """
     while k < n_active and most > 0:
         most -= 1
@@ -156,49 +156,51 @@ class DualDescentState:
     precision: float
     rng: np.random.Generator
     average: np.ndarray
-    # The largest that ``rho`` may become, and the sum that the last pass left.
+    # The upper limit of ``rho``, and the sum that the last pass left.
     stiffest: float = 0.0
     excess: float = np.inf
     extrapolation: Extrapolation | None = None
     averaged: float = 0.0
     passes: int = 0
     checked: int = 0
-    # The gap as the last pass met it, and the share of that which a certificate found after it.
-    # Until there was one, a pass is taken to leave of it what it left of that before.
+    # The gap as the last pass estimated it, and the ratio of a certificate's gap to that.  Before
+    # the first certificate, the ratio is that of the last two estimates.
     estimate: float = np.inf
     ratio: float = 1.0
     tried: bool = False
-    # The objective at the last certificate.
+    # The least objective at a certificate so far; at first that of zero weights.
     value: float = np.inf
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What the speed of dual descent depends on, and its optimum does not.
+    """The tuning parameters of dual descent, which affect its speed but not its optimum.
 
     Parameters
     ----------
     closer : float
-        The active set is brought so many times closer before all rows are looked at again.  Larger
-        looks too often, smaller polishes the wrong set; 0.03 to 0.3 measured within a quarter of
-        each other.
+        The part of the spread of the slopes to which the active set is solved before all rows are
+        visited again.  Larger values return to all rows too often, smaller ones polish the wrong
+        set; 0.03 to 0.3 measured within a quarter of each other.
     stretch : int
-        So many multiplications are made between two looks at a limit.
+        The number of multiplications between two checks of a limit.
     drift : float
-        The running sum of the weights may be this far from the multipliers' own.
+        The largest distance of the running sum of the weights from the multipliers' own weights,
+        relative to the length of these.
     left : float
-        The first pass from a point that is near leaves this part of the gap that it meets.
+        The part of the estimated gap that the first pass from a nearby point leaves.
     answer : float
-        The multipliers are to answer the intercept with at most so many times its own move.
+        The largest move of the multipliers in answer to the first penalty on their sum, as a
+        multiple of that sum.
     wanders : float
-        They are to answer it with at most so many times the root of the number of rows.
+        The largest such multiple, relative to the root of the number of rows.
     group : int
-        A pass visits so many rows side by side after one another, where it has too many entries for
-        a core's cache.
+        The number of neighbouring rows that a pass visits in succession, where it has too many
+        entries for a core's cache.
     group_work : int
-        A pass has too many entries for a core's cache if it has more than this.
+        The number of entries above which a pass is too large for a core's cache.
     early : float
-        Displacements are worth extrapolating after so many passes; infinite for never.
+        The number of passes from which displacements are extrapolated; infinite for never.
     """
 
     closer: float = 0.1
@@ -218,7 +220,7 @@ class DualDescent(Solver):
     Parameters
     ----------
     tuning : Tuning
-        What its speed depends on.
+        The tuning parameters, which affect the speed.
     """
 
     name = "dual"
@@ -297,11 +299,11 @@ class DualDescent(Solver):
             state.averaged += 1.0
         spread = max(largest - smallest, 0.0)
         if whole:
-            # A pass over all: how far there is to go.  Polishing the active set to much less
-            # than this would be work on the wrong set.
+            # A pass over all rows measures the distance to the optimum.  Polishing the active set
+            # to much less than this would be work on the wrong set.
             state.precision = self.tuning.closer * spread
         if spread <= state.precision:
-            # Settled on the active set: bring the others back and look more closely.
+            # The active set is solved: bring the others back and visit all rows.
             state.n_active = len(state.active)
         state.floor = smallest if smallest < 0.0 else -np.inf
         state.ceiling = largest if largest > 0.0 else np.inf
@@ -310,22 +312,22 @@ class DualDescent(Solver):
     def _stiffness(
         self, problem: MarginObjective, squares: np.ndarray, rows: np.ndarray
     ) -> tuple[float, float]:
-        """The penalty on the sum of the multipliers: to begin with, and at most."""
+        """The first and the largest penalty on the sum of the multipliers."""
         # A constant feature on the scale of the rows would couple their multipliers. The median,
         # because a few long rows must not set it.
         most = float(np.median(squares[rows])) or float(squares[rows].mean()) or 1.0
         upper = problem.upper[rows]
-        # How far all multipliers move, one by one, as the intercept does by one.
+        # The move of all multipliers, one by one, for a move of the intercept by one.
         bends = squares[rows] + problem.loss.dual_curvature(0.5 * upper, upper)
         answer = float(np.sum(1.0 / bends[bends > 0.0]))
         # In a pass the sum wanders as far as the root of the number of rows goes, in moves of one.
-        # What that pulls at a row with is to be no more than what the row itself pulls with.
+        # The pull of that on a row is to be no more than the pull of the row itself.
         times = min(self.tuning.answer, self.tuning.wanders * float(np.sqrt(len(rows))))
         return (min(most, times / answer) if answer > 0.0 else most), most
 
     @staticmethod
     def _correct(state: DualDescentState, excess: float) -> None:
-        """Let the intercept take over the force of the penalty on what is left of the sum."""
+        """Let the intercept take over the force of the penalty on the remainder of the sum."""
         state.b[0] += state.rho * excess
         off = abs(excess * state.b[0])
         state.estimate += off
@@ -340,7 +342,7 @@ class DualDescent(Solver):
                 state.extrapolation.forget()
 
     def _extrapolate(self, problem: MarginObjective, state: DualDescentState) -> None:
-        """Go on along the displacements of the last passes; early passes have better to do."""
+        """Extrapolate along the displacements of the last passes, except in the first passes."""
         if not self.extrapolates(state):
             return
         if state.extrapolation is None:
@@ -360,7 +362,7 @@ class DualDescent(Solver):
     def _pass(
         self, problem: MarginObjective, state: DualDescentState
     ) -> tuple[float, float, float]:
-        """Visit the active rows; returns the extreme slopes and the gap that was met."""
+        """Visit the active rows; return the extreme slopes and the estimated gap."""
         loss, design = problem.loss, problem.design
         kernel = specialise(
             _sweep,
@@ -371,7 +373,7 @@ class DualDescent(Solver):
             dual_slope=loss.dual_slope,
             gap_at=loss.gap_at,
         )
-        # Between two looks at a limit; multipliers are good wherever a pass ends.
+        # The visits between two checks of a limit; multipliers are valid wherever a pass is ended.
         width = max(design.n_stored // max(design.n_samples, 1), 1)
         stretch, beat = max(self.tuning.stretch // width, 1), pulse.current()
         met: Any = (0, 0, -np.inf, np.inf, 0.0)
@@ -404,12 +406,12 @@ class DualDescent(Solver):
 
     @staticmethod
     def _work(problem: MarginObjective, state: DualDescentState) -> float:
-        """Entries of the active rows."""
+        """The number of entries of the active rows."""
         return problem.design.n_stored / problem.design.n_samples * state.n_active
 
     @staticmethod
     def part(problem: MarginObjective, state: DualDescentState) -> float:
-        """Which part of all rows the next pass visits."""
+        """The share of all rows that the next pass visits."""
         return state.n_active / problem.design.n_samples
 
     def extrapolates(self, state: DualDescentState) -> bool:
@@ -421,12 +423,12 @@ class DualDescent(Solver):
         residual = -problem.y * state.alpha
         if problem.balances:
             residual = problem.balanced(residual)
-        # Weights straight from the multipliers: the running sum has drifted by rounding.
+        # The weights are computed from the multipliers: the running sum has drifted by rounding.
         adjoint = problem.design.t_dot(residual) if residual.any() else np.zeros_like(state.w)
         choices = [-adjoint]
         drift = 0.0 if problem.balances else squared_distance(choices[0], state.w)
         if drift > self.tuning.drift**2 * inner(adjoint, adjoint):
-            # Large multipliers that nearly cancel; what was learnt from such weights is wrong.
+            # Large multipliers nearly cancel: displacements of such weights are wrong.
             state.w[:] = choices[0]
             if state.extrapolation is not None:
                 state.extrapolation.forget()
@@ -442,7 +444,7 @@ class DualDescent(Solver):
 
     @staticmethod
     def _point(problem: MarginObjective, w: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Objective, point and scores for weights, with the best intercept for them."""
+        """The objective, point and scores for weights, with the best intercept for them."""
         scores = problem.design.dot(w) if w.any() else np.zeros(problem.design.n_samples)
         theta = w
         if problem.fit_intercept:
@@ -451,9 +453,9 @@ class DualDescent(Solver):
         return problem.value(theta, scores), theta, scores
 
     def should_check(self, problem: MarginObjective, state: DualDescentState, tol: float) -> bool:
-        # A certificate costs a few passes, so it waits until the gap that the last pass met,
-        # corrected by what the last certificate found, promises success; with many passes done,
-        # now and then to correct the correction.
+        # A certificate costs a few passes, so it waits until the gap that the last pass estimated,
+        # corrected by what the last certificate found, promises success; after many passes, now
+        # and then to update the correction.
         if state.passes >= 3 * state.checked + 50:
             return True
         if state.passes == 0:
@@ -461,7 +463,7 @@ class DualDescent(Solver):
         gap = state.estimate * min(state.ratio, 1.0)
         if gap > 0.9 * tol * state.value:
             return False
-        # That objective may be long out of date, and the present one costs a look at every row.
+        # That objective may be long out of date, and the present one costs a pass over all rows.
         residual = -problem.y * state.alpha
         below = -problem.conjugate_value(residual) - 0.5 * inner(state.w, state.w)
         value = below + state.estimate
@@ -475,9 +477,9 @@ class DualDescent(Solver):
         return gap <= 0.9 * tol * abs(value)
 
     def outlook(self, problem: MarginObjective, state: DualDescentState) -> float:
-        """The gap that the last pass met, of the objective at the last certificate."""
+        """The corrected estimate of the gap, relative to the least objective at a certificate."""
         return state.estimate * min(state.ratio, 1.0) / state.value if state.value > 0.0 else np.nan
 
     def stopped(self, problem: MarginObjective, state: DualDescentState) -> str | None:
-        # A pass that met no gap at all has nothing to correct.
+        # A pass with an estimated gap of zero has nothing to correct.
         return "precision_limit" if state.estimate == 0.0 and state.precision == 0.0 else None

@@ -35,15 +35,16 @@ from separatrix.objectives.margin import MarginObjective
 _KEPT = 2
 # The share of the rows that may stop on the way: each costs what it costs in a pass.
 _STOPS = 0.2
-# Up to this share, the displacement is as good as free.
+# Where at most this share of the rows stops, the displacement counts as one that no edge has cut.
 _CUT = 0.002
-# A way that ends before this share of it was not worth its price, nor will the next ones be.
+# A path that ends before this share of it was not worth its price; the next ones would not be
+# either, and this many passes go without.
 _WORTHWHILE = 0.1
 _REST = 2
-# The largest multiple of a displacement, and the smallest squared size, relative to the weights'.
+# The largest multiple of a displacement, and the smallest squared size relative to the weights'.
 _FARTHEST = 1e3
 _REAL = 1e-16
-# What the dual gains by going on along the last pass is told from rounding where it is more than
+# The gain of the dual along the last pass is distinguished from rounding where it is more than
 # this part of the squared size of the weights, times the root of the number of rows.
 _SEEN = 1e-16
 # A multiplier stays this share of its range away from an edge where its slope is infinite.
@@ -53,10 +54,10 @@ _INSIDE = 0.1
 def _bend(rows, y, squares, rho, index, stops, when, direction, slopes, curvature, w, v, scalars):
     """Follow the bent path over the rows ``stops``, in the order in which they stop.
 
-    The multipliers are ``a + t * direction``, the weights ``w + t v``, and what the dual gains a
+    The multipliers are ``a + t * direction``, the weights ``w + t v``, and the gain of the dual per
     unit of ``t`` is ``gain - t * bend``.  A row that stops leaves ``v`` and takes its share into
     ``w``.  ``scalars`` holds gain, bend, the intercept and the sum of ``direction * y``.
-    Returns how many rows have stopped.
+    Returns the number of rows that have stopped.
     """
     gain, bend, b, total = scalars[0], scalars[1], scalars[2], scalars[3]
     stopped = 0
@@ -81,11 +82,11 @@ def _bend(rows, y, squares, rho, index, stops, when, direction, slopes, curvatur
 
 
 def _measure(index, alpha, before, first, second, y, upper, curvature, steps, slopes, out):
-    """Displacements of the rows, and the sums over them that the model needs.
+    """Compute the displacements of the rows, and the sums over them that the model needs.
 
     ``out``: products of the three with each other, weighted by ``curvature``; their sums times
-    the labels; their sums times the slopes of the multipliers' own terms; how many of them sit at
-    an edge of infinite slope, as near as floating point comes, where a multiplier stays.
+    the labels; their sums times the slopes of the multipliers' own terms; the number of them at
+    an edge of infinite slope, to floating-point accuracy, where a multiplier stays.
     """
     out[:] = 0.0
     for k in range(index.shape[0]):
@@ -115,7 +116,7 @@ def _measure(index, alpha, before, first, second, y, upper, curvature, steps, sl
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def _edges(index, alpha, upper, range_, inside, steps, shares, direction, edge, when):
-    """The direction, the edge that it leads to, and how far away that is; counts the near ones."""
+    """Find the direction, its edges and the steps to reach them; return how many are below 1."""
     near = 0
     for k in range(index.shape[0]):
         a, u = alpha[index[k]], upper[index[k]]
@@ -135,7 +136,7 @@ def _edges(index, alpha, upper, range_, inside, steps, shares, direction, edge, 
 
 
 def _force(index, alpha, upper, change, share):
-    """The slopes of the multipliers' own terms at a point on the way, times the way."""
+    """The slope of the multipliers' own terms along a change, at a share of it."""
     total = 0.0
     for k in range(index.shape[0]):
         if change[k] != 0.0:
@@ -146,7 +147,7 @@ def _force(index, alpha, upper, change, share):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def _products(w, mark, first, second, start, stop, out):
-    """Products of ``w - mark``, ``first``, ``second`` with each other, with ``w``; and its own."""
+    """Products of ``w - mark``, ``first`` and ``second`` with each other and ``w``; and ``w.w``."""
     a = b = c = d = e = f = g = h = i = k = 0.0
     for j in range(start, stop):
         p, q, r = w[j] - mark[j], first[j], second[j]
@@ -166,7 +167,7 @@ def _products(w, mark, first, second, start, stop, out):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def _combine(w, mark, first, second, shares, v, start, stop):
-    """The combination into ``v``; ``second`` is free then and becomes a copy of ``w``."""
+    """Write the combination into ``v``; ``second``, no longer needed, becomes a copy of ``w``."""
     for j in range(start, stop):
         v[j] = shares[0] * (w[j] - mark[j]) + shares[1] * first[j] + shares[2] * second[j]
         second[j] = w[j]
@@ -174,7 +175,7 @@ def _combine(w, mark, first, second, shares, v, start, stop):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def _advance(w, moved, v, t, start, stop, out):
-    """``moved += t v``; and the products of what that is beyond ``w`` with ``w`` and itself."""
+    """Add ``t v`` to ``moved``; find the products of ``moved - w`` with ``w`` and with itself."""
     a = b = 0.0
     for j in range(start, stop):
         moved[j] += t * v[j]
@@ -186,7 +187,7 @@ def _advance(w, moved, v, t, start, stop, out):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def _commit(w, mark, moved, share, start, stop):
-    """Go that share of the way to ``moved``, which becomes the displacement since ``mark``."""
+    """Go a share of the way to ``moved``, which becomes the displacement since ``mark``."""
     for j in range(start, stop):
         w[j] += share * (moved[j] - w[j])
         moved[j] = w[j] - mark[j]
@@ -194,14 +195,14 @@ def _commit(w, mark, moved, share, start, stop):
 
 
 class Extrapolation:
-    """The displacements of the last passes, and the way to more from them.
+    """The displacements of the last passes, and the extrapolation along them.
 
-    Call :meth:`extrapolate` before every pass; the first call only takes note of the point.
+    Call :meth:`extrapolate` before every pass; the first call only stores the point.
 
     Parameters
     ----------
     problem : MarginObjective
-        With rows, and a loss that has a dual slope.
+        A problem with rows, and a loss that has a dual slope.
 
     Notes
     -----
@@ -220,9 +221,9 @@ class Extrapolation:
         self._multipliers = [np.zeros(n) for _ in range(_KEPT)]
         self._columns = pool.ranges(d, 4.0 * d)
         self._kept = 0
-        # Passes for which to leave the method alone.
+        # The number of passes that are left without an extrapolation.
         self._rest = 0
-        # The rows outside of which all that is kept here is zero, and the last pass moved nothing.
+        # The rows outside of which all vectors here are zero and the last pass moved nothing.
         self._index: np.ndarray | None = None
         edges = np.array([problem.loss.dual_lower, problem.loss.dual_upper])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -280,11 +281,11 @@ class Extrapolation:
         self._mark[:] = w
 
     def forget(self) -> None:
-        """Begin anew: the point was moved by something else than a pass."""
+        """Begin anew, because the point was moved by something else than a pass."""
         self._index = None
 
     def _over_columns(self, kernel: Any, *arguments: Any, sums: int = 0) -> np.ndarray:
-        """A kernel over ranges of the columns, side by side; its sums in a fixed order."""
+        """Run a kernel over ranges of the columns, side by side; its sums in a fixed order."""
         out = np.zeros((len(self._columns), sums))
         pool.run(
             [
@@ -330,10 +331,10 @@ class Extrapolation:
         gram = np.array([[q[0], q[1], q[2]], [q[1], q[3], q[4]], [q[2], q[4], q[5]]])[:size, :size]
         gram += rho * np.outer(totals, totals)
         gains = -(p[6 : 6 + size] + b[0] * totals) - sums[9 : 9 + size]
-        # The rounding of the weights must not pass for a displacement: the multipliers know
-        # nothing of it, and a multiple of it would part the ones from the others.
+        # The rounding of the weights must not count as a displacement: the multipliers have no part
+        # in it, and a multiple of it would separate the weights from the multipliers.
         real = (p[[0, 3, 5]] > _REAL * p[9]) & (sums[12] == 0.0)
-        # What rounding leaves in the weights walks at random from row to row of a pass.
+        # The rounding errors in the weights are a random walk over the rows of a pass.
         real &= abs(gains[0]) > _SEEN * math.sqrt(m) * p[9]
         shares = _shares(gram, gains, real)
         self._over_columns(_combine, w, self._mark, first, second, shares, self._combined)
@@ -386,7 +387,7 @@ class Extrapolation:
         model: tuple[np.ndarray, np.ndarray, np.ndarray],
         shares: np.ndarray,
     ) -> tuple[np.ndarray, float, bool]:
-        """The multipliers at the best point of the bent path, how far it is, and how few edges cut.
+        """The multipliers at the best point of the bent path, its ``t``, and whether few edges cut.
 
         ``measured``: the displacements, slopes and curvatures of the multipliers; ``model``: the
         gains of the displacements, their products, and their sums over the rows.
@@ -427,18 +428,18 @@ class Extrapolation:
         new = alpha[index] + t * direction
         new[stops[:stopped]] = edge[stops[:stopped]]
         new = np.where(direction < 0.0, np.maximum(new, edge), np.minimum(new, edge))
-        # Displacements that an edge has cut say little about one another.
+        # Displacements that an edge has cut contain little information about one another.
         return new, t, stopped <= _CUT * m
 
 
 def _shares(gram: np.ndarray, gains: np.ndarray, real: np.ndarray) -> np.ndarray:
-    """The best combination of the displacements that are real, of the newest at least."""
+    """The best combination of the displacements if all are real, or else of the newest alone."""
     shares = np.zeros(_KEPT + 1)
     for used in (len(gains), 1):
         if not real[:used].all():
             continue
         found = _maximum(gram[:used, :used], gains[:used])
-        # More of a displacement than this would be its rounding, not its way.
+        # A larger multiple of a displacement would be mostly rounding.
         if np.abs(found).max() <= _FARTHEST:
             shares[:used] = found
             break
@@ -446,7 +447,7 @@ def _shares(gram: np.ndarray, gains: np.ndarray, real: np.ndarray) -> np.ndarray
 
 
 def _first_stops(when: np.ndarray, near: int) -> tuple[np.ndarray, float]:
-    """The first multipliers to reach an edge, in their order, and where the path ends then."""
+    """The first multipliers to reach an edge, in their order, and the end of the path then."""
     stops = np.flatnonzero(when < 1.0) if near else np.empty(0, dtype=np.int64)
     limit = int(_STOPS * len(when)) + 1
     farthest = 1.0
@@ -458,7 +459,7 @@ def _first_stops(when: np.ndarray, near: int) -> tuple[np.ndarray, float]:
 
 
 def _rising(slope: Callable[[float], float]) -> float:
-    """The largest share of a way, of those that are tried, up to which a function rises."""
+    """The largest share of a step, of those that are tried, up to which a function rises."""
     share, start = 1.0, slope(0.0)
     end = slope(share)
     for _ in range(5):
@@ -470,7 +471,7 @@ def _rising(slope: Callable[[float], float]) -> float:
 
 
 def _maximum(gram: np.ndarray, gains: np.ndarray) -> np.ndarray:
-    """The maximum of ``gains . t - t' gram t / 2``, of least norm in steps of unit length."""
+    """The maximiser of ``gains . t - t' gram t / 2``, of least norm in steps of unit length."""
     scale = np.sqrt(np.diagonal(gram))
     if not (np.all(np.isfinite(gram)) and scale.max() > 0.0):
         return np.zeros_like(gains)

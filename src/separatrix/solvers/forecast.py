@@ -1,12 +1,12 @@
-"""What methods are expected to take, before one of them has taken a step.
+"""Forecasts of the cost of methods, before one of them has taken a step.
 
 The units are nanoseconds of one core of the machine on which they were measured, and only their
-ratios count: what a decision compares is how many passes over the rows a Hessian is worth.  They
-are constants, so that the same data lead to the same method on every machine and at every time.
+ratios count: a decision compares how many passes over the rows a Hessian is worth.  They are
+constants, so that the same data lead to the same method on every machine and at every time.
 
-Of the passes of dual descent only the least number can be forecast.  Where the margins settle soon,
-a few dozen do what one Hessian costs; elsewhere it takes thousands, and sizes and norms alone do
-not tell it.  The passes themselves do: see :mod:`~separatrix.solvers.switching`.
+Only the least number of passes of dual descent can be forecast.  Where the margins settle soon,
+a few dozen do as much as one Hessian; elsewhere it takes thousands, and sizes and norms alone do
+not predict it.  The passes themselves do: see :mod:`~separatrix.solvers.switching`.
 
 They were set by hand to products, Hessians, iterations and passes that tables of the seeds 50 to 59
 of ``python -m benchmarks auto`` took to gaps of 1e-4 and 1e-6, and to those of dense tables of
@@ -28,84 +28,91 @@ from separatrix.data.design import CSRDesign
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.two_level_preconditioner import Tuning as Levels
 
-# A visit of a row by dual descent: for each entry, dense and sparse; for the row, whose best
-# multiplier has a formula, or is the root of an equation; and for a pass of whatever length.
+# The cost of a visit of a row by dual descent: for each entry, dense and sparse; for the row, whose
+# best multiplier has a formula, or is the root of an equation; and for a pass of whatever length.
 _DENSE_VISIT, _SPARSE_VISIT = 0.5, 2.0
 _ROW, _ROOT = 60.0, 220.0
 _PASS = 1e5
-# An extrapolation of passes, in evaluations: the products with its points and the search along it;
-# what surrounds it, of whatever size; and the passes before the first of them.
+# The cost of an extrapolation of passes: the products with its points and the search along it, in
+# evaluations; its overhead, of whatever size; and the number of passes before the first of them.
 _LEAP, _LEAPING, _PLAIN = 2.2, 1.5e5, 8.0
 # The share of the rows that have a curvature at the optimum, where rows settle, and the power of
 # the losses' strength with which it falls.
 _SETTLED, _FEWER = 1.0 / 3.0, 0.03
-# So many rows for each dense column can be separated, as a rule.
+# The number of rows for each dense column that can be separated, as a rule.
 _SEPARABLE = 2.0
-# Value and gradient at a point, for each entry, and for the row.
+# The cost of value and gradient at a point, for each entry, and for the row.
 _DENSE_PRODUCT, _SPARSE_PRODUCT, _SCORE = 0.5, 1.9, 30.0
-# A multiplication of a Gram matrix, and of a factorisation of a matrix of ``d`` rows, each of
-# ``d^2`` and of ``d^3``; and a step of whatever size.
+# The cost of a multiplication for a Gram matrix, dense and sparse; that of factorising a matrix of
+# ``d`` rows, for each of ``d^2`` and of ``d^3``; and that of a step of whatever size.
 _DENSE_GRAM, _SPARSE_GRAM, _SQUARE, _CUBE = 0.055, 1.1, 5.0, 0.013
 _STEP = 2e5
-# Passes of dual descent to a gap of 1e-6: those in any case, and how many times the root of what
-# makes them many, of losses without rows that settle, dense and sparse, and with such rows.
+# The number of passes of dual descent to a gap of 1e-6: those in any case, and the factor of the
+# root of the difficulty: for losses without rows that settle, as a rule and where each row has one
+# level of every category; and for losses with such rows.
 _LEAST, _MORE, _MORE_COLLINEAR, _SETTLING = 3.0, 9.0, 14.0, 11.0
-# Further passes until the multipliers balance, as a free intercept requires; and the evaluations of
-# a certificate, of which there is at least one.
+# The number of further passes until the multipliers balance, as a free intercept requires; and the
+# evaluations of a certificate, of which there is at least one.
 _BALANCED, _JUDGED = 5.0, 4.0
-# Steps of Newton's method, in any case and for each decade of the losses' strength beside the
-# penalty, of which there are fewer where rows settle and more of them are left than columns; and
-# the evaluations of each.
+# The steps of Newton's method, in any case and for each decade of the losses' strength relative to
+# the penalty, of which there are fewer where rows settle and more of them are left than columns;
+# and the evaluations of each.
 _STEPS, _STEPS_MORE, _STEPS_FEWER, _LOOKS = 2.5, 1.5, 0.9, 2.5
-# The same of the quasi-Newton method, and its Hessians: in all, and for each step where the rows in
-# play change.
+# The iterations of the quasi-Newton method, likewise, and its Hessians: in all, and for each step
+# where the rows in play change; then in all for losses with rows that settle.
 _ITERATIONS, _ITERATIONS_MORE, _FACTORS, _RENEWED = 4.0, 2.5, 1.1, 0.7
 _FACTORS_SETTLING = 2.0
-# Hessians for each decade where margins grow; iterations with the diagonal, as the root of the
-# strength, the risk of a Hessian all the same, and those that show that the diagonal does not do.
-# A Hessian that costs as much as `DEAR` passes waits for them.  Where rows settle and it costs less
-# than `CHEAP`, steps are Newton's.
+# The Hessians for each decade where margins grow; the iterations with the diagonal, times the root
+# of the strength; the risk that a Hessian is needed nevertheless; and the iterations that show that
+# the diagonal is not enough.  A Hessian that costs as much as `DEAR` passes waits for them.  Where
+# rows settle and it costs less than `CHEAP`, steps are Newton's.
 _FACTORS_MORE, _DIAGONAL, _RISK, _TRIED = 0.45, 10.0, 0.5, 5.0
 DEAR, CHEAP = 10.0, 2.0
-# Where the rows in play change from step to step: the strength from which on this takes longer,
-# and the power of it with which it does; and how many times as long fewer rows than columns take.
+# Where the rows in play change from step to step: the strength from which this takes longer, and
+# the power of the strength with which the time grows.  Then the factor of the time for fewer rows
+# than columns.
 _CALM, _CHANGING, _BROAD = 30.0, 0.25, 1.5
-# Passes of dual descent where losses have a kink: those in any case, and how many times the root of
-# what makes them many.
+# The passes of dual descent where losses have a kink: those in any case, and the factor of the root
+# of the difficulty.
 _LEAST_KINKED, _KINKED = 5.0, 30.0
-# The share of the rows whose multipliers are at no end of their range there.
+# The share of the rows whose multipliers are at no end of their range, for losses with a kink.
 _BETWEEN = 0.6
-# Steps of the augmented Lagrangian, and the share of the rows in their Hessians, where no rows are
-# left out: the rows in play change from step to step, of which there are often thrice as many.
+# The steps of the augmented Lagrangian, and the share of the rows in their Hessians, where no rows
+# are left out.  Where rows are few, those in play change from step to step, and there are often
+# three times as many steps.
 _ENVELOPED, _SHARE = 30.0, 0.8
-# Steps of the interior-point method, and the evaluations of each.
+# The steps of the interior-point method, and the evaluations of each.
 _INSIDE, _ALONG = 15.0, 6.0
-# Their evaluations, and products instead of a Hessian, which grow with the losses' strength.
+# The evaluations of a step of the augmented Lagrangian, and its products instead of a Hessian,
+# which grow with the losses' strength.
 _ENVELOPES, _SOLVING = 2.0, 10.0
-# So many rows for each column leave most rows out of play from a sample on, of which there is one
-# row of so many, or so many rows for each column.  All rows are then looked at a few times; of the
-# steps on the others there are so many in any case, and the more the closer rows are to the kink.
+# The augmented Lagrangian with many rows: the rows for each column from which most rows are left
+# out after a sample; the rows for each row of the sample, or its rows for each column if that makes
+# it larger; the looks at all rows; the steps on the rows in play; and the relative growth of their
+# number with the columns for each row, since more rows are then close to the kink.
 _PLENTY, _ONE_OF, _SAMPLE, _LOOKED, _PLAYED, _CROWDED = 48.0, 16.0, 4.0, 10.0, 40.0, 300.0
-# Products where there is no Hessian: so many times the cube root of the largest eigenvalue, and 1;
-# of more rows than columns in any case, and as the root of how far the eigenvalues are apart, dense
-# and sparse; as the root of the losses' strength, where the rows in play change; and at most, for
-# each column.  What surrounds each of them, of whatever size.
+# The products where there is no Hessian: beside one, the factor of the cube root of the largest
+# eigenvalue; for more rows than columns those in any case, and the factors of the root of the
+# spread of the eigenvalues, dense and sparse; the factor of the root of the losses' strength, where
+# the rows in play change; and the most for each column.  Then the overhead of each product, of
+# whatever size.
 _CUBE_ROOT, _PRODUCTS, _TALL, _WORDS, _WIDE, _ENDS = 3.0, 8.0, 18.0, 15.0, 20.0, 1.5
 _AROUND = 6e4
-# Those with two levels of columns: in any case, and as the root of the strength.  Each needs the
-# factor, for each of its entries; and the levels are made by adding up the products of the entries
-# of a row or, of long rows, by dense products.
+# The products with two levels of columns: in any case, and the factor of the root of the strength;
+# and the cost in each product of an entry of the levels' matrix.  Then the cost of a multiplication
+# for that matrix, over the entries of a row or, for long rows, in dense products; and the largest
+# number of coarse columns beside the frequent ones.
 _LEVELLED, _LEVELLED_MORE, _SOLVED = 10.0, 2.5, 2.0
 _ADDED, _SUMMED, _RUNS = 2.5, 0.11, 500
-# Several outputs: the cost of a row's weights for each pair of them, and that of an entry that they
-# multiply; the evaluations of a step by products where columns are independent, and more of them
-# as the root of the categories and the strength; how many times more steps there are with products;
-# and the products without a penalty, for each column.
+# The cost of several outputs: of a row's weights for each pair of them, and of an entry that they
+# multiply; the evaluations of a step by products where columns are independent; the factor of the
+# root of categories times strength, for further ones; the factor of the cost of such steps, because
+# they are inexact; and the products without a penalty, for each column.
 _PAIR, _WEIGHTED, _INDEPENDENT, _LEVELS, _INEXACT, _UNPENALISED = 10.0, 1.3, 2.0, 2.0, 1.25, 0.8
 # The quasi-Newton method for several outputs: its Hessians of a sample, in any case and for each
 # decade of the losses' strength; its evaluations, in any case and for a sample of one row a column;
-# and the steps of Newton's method beside which they stand, with the share of these that it may take
-# because its own steps are the less certain ones.
+# and the steps of Newton's method with which they are compared, and the share of the cost of these
+# up to which it is chosen, because its own steps are less certain.
 _SAMPLED, _SAMPLED_MORE, _EVALUATED, _COARSE, _SEVERAL, _CERTAIN = 4.0, 1.5, 7.0, 120.0, 5.0, 0.9
 
 
@@ -115,19 +122,19 @@ def _stored(problem: LinearProblem, dense: float, sparse: float) -> float:
 
 
 def visits(problem: LinearProblem, share: float = 1.0) -> float:
-    """A pass of dual descent over a share of the rows."""
+    """The cost of a pass of dual descent over a share of the rows."""
     root = problem.loss.unattained  # type: ignore[attr-defined]
     rows = problem.design.n_samples * (_ROOT if root else _ROW)
     return _PASS + share * (rows + _stored(problem, _DENSE_VISIT, _SPARSE_VISIT))
 
 
 def extrapolation(problem: LinearProblem) -> float:
-    """What precedes a pass of dual descent that extrapolates those before it."""
+    """The cost of an extrapolation of passes of dual descent, before the next pass."""
     return _LEAPING + _LEAP * _evaluation(problem)
 
 
 def passes(problem: LinearProblem, tol: float) -> float:
-    """The passes that dual descent takes at least, as a rule."""
+    """The least number of passes that dual descent takes, as a rule."""
     if not problem.smooth:
         # The weaker the losses, the more multipliers go to an end of their range at once.
         spread = _spread(_BETWEEN * problem.design.n_samples / problem.design.n_features)
@@ -139,11 +146,11 @@ def passes(problem: LinearProblem, tol: float) -> float:
     sparse = isinstance(problem.design, CSRDesign)
     unattained = problem.loss.unattained  # type: ignore[attr-defined]
     if _has_margins(problem) and not sparse:
-        # Rows with margins keep a strength of about these.
+        # Rows that reach their margins keep a strength of about the size of these.
         bond, spread = min(bond, math.log1p(4.0 * bond)), math.inf
     # The penalty and independent rows each keep the eigenvalues together.
     together = 1.0 / max(bond, 1e-300) + 1.0 / spread
-    # Where the squares of the entries overflow, neither does.
+    # Where the squares of the entries overflow, neither of them does.
     hard = 1.0 / together if together > 0.0 else math.inf
     more = _MORE_COLLINEAR if _categories(problem) else _MORE
     more = more if unattained else _SETTLING
@@ -155,10 +162,10 @@ def passes(problem: LinearProblem, tol: float) -> float:
 
 
 def _in_play(problem: LinearProblem) -> float:
-    """The rows that have a curvature at the optimum: all, or a third at most where rows settle."""
+    """The number of rows with a curvature at the optimum: at most a third where rows settle."""
     if not _settles(problem):
         return float(problem.design.n_samples)
-    # Where the squares of the entries overflow, some rows are left all the same.
+    # Where the squares of the entries overflow, some rows are left nevertheless.
     bond = min(_bond(problem), 1e9)
     return problem.design.n_samples * _SETTLED * float((1.0 + bond) ** -_FEWER)
 
@@ -172,12 +179,12 @@ def _few_in_play(problem: LinearProblem) -> bool:
 
 
 def is_calm(problem: LinearProblem, in_play: int) -> bool:
-    """Whether more rows have a curvature than weights could separate, so that most will keep it."""
+    """Whether more rows have a curvature than weights could separate, so that most keep it."""
     return in_play >= _SEPARABLE * problem.design.n_features
 
 
 def _longer(problem: LinearProblem) -> float:
-    """How many times as long it takes where the rows in play change from step to step.
+    """The factor of the time where the rows in play change from step to step.
 
     They do where rows settle and fewer are left than there are columns: each step then fits those
     in play, and brings others back.
@@ -188,17 +195,18 @@ def _longer(problem: LinearProblem) -> float:
 
 
 def _steps(problem: LinearProblem, least: float, more: float) -> float:
-    """The steps of a second-order method, which grow with the decades of the losses' strength."""
+    """The number of steps of a second-order method, by the decades of the losses' strength."""
     return least + more * math.log10(1.0 + _bond(problem))
 
 
 def _bond(problem: LinearProblem) -> float:
-    """How strong the losses are beside the penalty.
+    """The strength of the losses relative to the penalty.
 
-    The squared length of a row times the curvature of its loss at a margin of zero, in the mean.
+    It is the mean of the squared length of a row times the curvature of its loss at a margin of
+    zero.
     """
     if problem.output_shape:
-        # The curvature of the probability of one of so many outputs that are alike.
+        # The curvature of the probability of one of several outputs that are alike.
         share = 1.0 / math.prod(problem.output_shape)
         bend = share * (1.0 - share)
     else:
@@ -207,7 +215,7 @@ def _bond(problem: LinearProblem) -> float:
 
 
 def _strength(problem: LinearProblem) -> float:
-    """The squared length of a row times its weight, in the mean."""
+    """The mean of the squared length of a row times its weight."""
     found = _strengths.get(problem)
     if found is None:
         # Rows without weight count for nothing, even where their squares overflow.
@@ -217,22 +225,23 @@ def _strength(problem: LinearProblem) -> float:
     return found
 
 
-# It is asked for a dozen times before a fit begins, and takes a look at every row.
+# The strength is needed a dozen times before a fit begins, and takes a pass over all rows.
 _strengths: WeakKeyDictionary[LinearProblem, float] = WeakKeyDictionary()
 
 
 def _spread(ratio: float) -> float:
-    """How far the eigenvalues of so many random vectors for each dimension are apart.
+    """The spread of the eigenvalues of ``ratio`` random vectors for each dimension.
 
-    Of fewer than one, which are nearly at right angles to one another (Marchenko and Pastur, 1967);
-    of more the least eigenvalue is zero.
+    It is the quotient of the largest and the least one.  Fewer than one vector for each dimension
+    are nearly orthogonal to one another (Marchenko and Pastur, 1967); for more, the least
+    eigenvalue is zero.
     """
     root = math.sqrt(ratio)
     return ((1.0 + root) / (1.0 - root)) ** 2 if root < 1.0 else math.inf
 
 
 def newton(problem: LinearProblem, *, changing: bool | None = None) -> float:
-    """Newton's method with the Hessian of all rows.
+    """The cost of Newton's method with the Hessian of all rows.
 
     ``changing``: whether the rows in play change from step to step, where that is known.
     """
@@ -241,7 +250,7 @@ def newton(problem: LinearProblem, *, changing: bool | None = None) -> float:
     more = _STEPS_FEWER if _settles(problem) and not changing else _STEPS_MORE
     longer = 1.0
     if problem.design.n_samples < problem.design.n_features:
-        # Rows that are nearly independent all get their margins, and few of them leave the others.
+        # Rows that are nearly independent all reach their margins, and few of them leave play.
         longer = _BROAD
     elif changing:
         longer = _longer(problem)
@@ -249,7 +258,7 @@ def newton(problem: LinearProblem, *, changing: bool | None = None) -> float:
 
 
 def quasi_newton(problem: LinearProblem) -> float:
-    """The quasi-Newton method that begins with the Hessian of all rows, or with its diagonal.
+    """The cost of the quasi-Newton method from the Hessian of all rows, or from its diagonal.
 
     Where the rows in play change, a Hessian is soon far off, and is formed anew with most steps.
     """
@@ -272,13 +281,13 @@ def quasi_newton(problem: LinearProblem) -> float:
         return cost
     sparse = isinstance(problem.design, CSRDesign)
     alone = (_ITERATIONS + _DIAGONAL * math.sqrt(bond if sparse else _hard(problem))) * a_step
-    # Independent columns, which dense rows tell, need no Hessian.
+    # Independent columns, which dense rows reveal, need no Hessian.
     needed = 1.0 if sparse else 1.0 - 1.0 / _related(problem)
     return min(alone + _RISK * min(bond, 1.0) * needed * min(hessian, 2.0 * alone), cost)
 
 
 def augmented_lagrangian(problem: LinearProblem) -> float:
-    """The augmented Lagrangian, most of whose Hessians are those of a part of the rows."""
+    """The cost of the augmented Lagrangian, most of whose Hessians are those of some rows."""
     evaluation, (n, d) = _evaluation(problem), problem.design.shape
     if n >= _PLENTY * d:
         share = max(1.0 / _ONE_OF, _SAMPLE * d / n)
@@ -291,18 +300,18 @@ def augmented_lagrangian(problem: LinearProblem) -> float:
         system = _SOLVING * (1.0 + strength) ** 0.25 * (_AROUND + evaluation)
     count = _ENVELOPED
     if _BETWEEN * n <= d:
-        # Few rows can all get their margins, and the rows in play change from step to step.
+        # Few rows can all reach their margins, and the rows in play change from step to step.
         count *= math.sqrt(1.0 + strength / _CALM)
     return count * (_STEP + system + _ENVELOPES * evaluation)
 
 
 def interior_point(problem: LinearProblem) -> float:
-    """The interior-point method, whose Hessians are those of all rows."""
+    """The cost of the interior-point method, whose Hessians are those of all rows."""
     return _INSIDE * (_STEP + _hessian(problem) + _ALONG * _evaluation(problem))
 
 
 def conjugate_gradients(problem: LinearProblem) -> float:
-    """Newton's method with products in place of the Hessian."""
+    """The cost of Newton's method with products in place of the Hessian."""
     steps = _steps(problem, _STEPS, _STEPS_MORE)
     return steps * _STEP + _products(problem) * (_AROUND + _evaluation(problem))
 
@@ -310,9 +319,9 @@ def conjugate_gradients(problem: LinearProblem) -> float:
 def _has_margins(problem: LinearProblem) -> bool:
     """Whether fewer rows than columns have a loss whose curvature falls as margins grow.
 
-    Nearly orthogonal rows all get their margins.  The stronger the loss, the larger these and the
+    Nearly orthogonal rows all reach their margins.  The stronger the loss, the larger these and the
     less its curvature there, so that a row keeps a strength of about its margin, which grows with
-    the logarithm of what it was at zero.
+    the logarithm of its strength at zero.
     """
     n, d = problem.design.shape
     enough = d if isinstance(problem.design, CSRDesign) else _SEPARABLE * d
@@ -320,11 +329,11 @@ def _has_margins(problem: LinearProblem) -> bool:
 
 
 def _products(problem: LinearProblem) -> float:
-    """The products of Newton's method without a Hessian.
+    """The number of products of Newton's method without a Hessian.
 
     Conjugate gradients meet the largest eigenvalues one after another, and then take the root of
-    what those that are left are apart.  Of eigenvalues that fall as fast as the frequencies of
-    words, the k-th being 1 / k of the first, this is the least for the cube root of the first one.
+    the spread of those that are left.  For eigenvalues that fall as fast as the frequencies of
+    words, the k-th being 1 / k of the first, this is least for the cube root of the first one.
     """
     n, d = problem.design.shape
     bond = _bond(problem)
@@ -336,7 +345,7 @@ def _products(problem: LinearProblem) -> float:
     largest = n * math.sqrt(problem.design.collinearity / d)
     count = 1.0 + _CUBE_ROOT * (bond * largest) ** (1.0 / 3.0)
     if n <= d:
-        # Rows with margins keep a strength of about these, and grow them a step at a time.
+        # Rows keep a strength of about the size of their margins, which grow with each step.
         left = min(bond, math.log1p(4.0 * bond)) * largest
         steps = _longer(problem) * _steps(problem, _STEPS, _STEPS_MORE)
         return min(count, steps * (1.0 + left ** (1.0 / 3.0)))
@@ -349,7 +358,7 @@ def _products(problem: LinearProblem) -> float:
 
 
 def _hard(problem: LinearProblem) -> float:
-    """How far the eigenvalues of the Hessian of dense rows are apart.
+    """The spread of the eigenvalues of the Hessian of dense rows.
 
     The penalty keeps those of independent columns together, and so do many rows; the more collinear
     the columns are, the further apart they are.
@@ -361,9 +370,9 @@ def _hard(problem: LinearProblem) -> float:
 
 
 def _related(problem: LinearProblem) -> float:
-    """How collinear the columns are, of which there may be more than rows.
+    """The collinearity of the columns, of which there may be more than rows.
 
-    Few rows show little of it: they are as good as orthogonal where there are fewer of them than
+    Few rows show little of it: they are nearly orthogonal where there are fewer of them than
     directions that the columns have in common.
     """
     n, d = _in_play(problem), problem.design.n_features
@@ -371,10 +380,10 @@ def _related(problem: LinearProblem) -> float:
 
 
 def _categories(problem: LinearProblem) -> float:
-    """How many categories there seem to be, of which every row has one level; 0 where it has not.
+    """The likely number of categories, of which every row has one level; 0 where there are none.
 
     All rows are equally long then.  The levels of every category add up to the same column of ones,
-    and only the penalty tells what each of the categories has of it.
+    and only the penalty determines the share of each category in it.
     """
     design = problem.design
     alike = design.gram_cost * design.n_samples == float(design.n_stored) ** 2
@@ -382,13 +391,13 @@ def _categories(problem: LinearProblem) -> float:
 
 
 def step_by_hessian(problem: LinearProblem) -> float:
-    """A step of Newton's method for several outputs: a Gram matrix for each pair of them."""
+    """The cost of a step of Newton's method for several outputs: a Gram matrix for each pair."""
     hessian = _pairs(problem) + factorisation(problem)
     return _STEP + hessian + 2.0 * _evaluation(problem)
 
 
 def step_by_products(problem: LinearProblem) -> float:
-    """The same with products in place of the Hessian, and what its inexactness costs."""
+    """The cost of such a step with products in place of the Hessian, and of its inexactness."""
     d = problem.design.n_features
     if problem.penalty.strong_convexity > 0.0:  # type: ignore[attr-defined]
         levels = _LEVELS * math.sqrt(_categories(problem) * min(_bond(problem), float(d) ** 2))
@@ -400,7 +409,7 @@ def step_by_products(problem: LinearProblem) -> float:
 
 
 def sample_serves_outputs(problem: LinearProblem, share: float) -> bool:
-    """Whether several outputs take less by the quasi-Newton method on a share of the rows."""
+    """Whether the quasi-Newton method on a share of the rows is cheaper for several outputs."""
     a_hessian = _STEP + share * _pairs(problem) + factorisation(problem)
     hessians = _steps(problem, _SAMPLED, _SAMPLED_MORE) * a_hessian
     n, d = problem.design.shape
@@ -410,14 +419,14 @@ def sample_serves_outputs(problem: LinearProblem, share: float) -> bool:
 
 
 def _pairs(problem: LinearProblem) -> float:
-    """The Gram matrices of all pairs of outputs, and the weighted rows of each."""
+    """The cost of the Gram matrices of all pairs of outputs, and of the weighted rows of each."""
     outputs, design = math.prod(problem.output_shape), problem.design
     weights = _PAIR * design.n_samples + _WEIGHTED * design.n_stored
     return gram(problem) + 0.5 * outputs * (outputs + 1) * weights
 
 
 def two_levels(problem: LinearProblem) -> float:
-    """The same with two levels of columns, which takes factors of the frequent ones."""
+    """The cost of Newton's method with products and two levels of columns, with their factor."""
     design = problem.design
     length = design.n_stored / max(design.n_samples, 1)
     size = min(Levels.frequent, design.n_features) + min(length, _RUNS) + 1.0
@@ -436,24 +445,24 @@ def hessian_pays(problem: LinearProblem) -> bool:
 
 
 def hessian_in_passes(problem: LinearProblem, share: float = 1.0) -> float:
-    """How many evaluations a Hessian of all rows costs, or of a share of them, with its factor."""
+    """The number of evaluations that a Hessian of a share of the rows costs, with its factor."""
     return _hessian(problem, share) / _evaluation(problem)
 
 
 def _evaluation(problem: LinearProblem) -> float:
-    """Value and gradient at a point, or a product with the Hessian."""
+    """The cost of value and gradient at a point, or of a product with the Hessian."""
     outputs = max(1.0, float(np.prod(problem.output_shape)))
     rows = problem.design.n_samples * _SCORE
     return outputs * (rows + _stored(problem, _DENSE_PRODUCT, _SPARSE_PRODUCT))
 
 
 def _hessian(problem: LinearProblem, share: float = 1.0) -> float:
-    """A Hessian of all rows, or of a share of them, and its factor."""
+    """The cost of a Hessian of all rows, or of a share of them, and its factor."""
     return share * gram(problem) + factorisation(problem)
 
 
 def factorisation(problem: LinearProblem) -> float:
-    """The factorisation of a Hessian of all parameters, however many rows it is formed from."""
+    """The cost of factorising a Hessian of all parameters, however many rows it is formed from."""
     return _factorised(float(np.prod(problem.shape)))
 
 
@@ -462,7 +471,7 @@ def _factorised(size: float) -> float:
 
 
 def gram(problem: LinearProblem) -> float:
-    """Weighted Gram matrices of all rows: one, or one for each pair of outputs."""
+    """The cost of weighted Gram matrices of all rows: one, or one for each pair of outputs."""
     sparse = isinstance(problem.design, CSRDesign)
     outputs = int(np.prod(problem.output_shape))
     pairs = 0.5 * outputs * (outputs + 1)

@@ -1,20 +1,21 @@
 r"""Lasso and elastic net along strengths of the penalty, on the Gram matrix alone.
 
 For the centred columns :math:`A`, the weights :math:`S` and the centred target :math:`t` the sums
-:math:`G = A^\top S A`, :math:`q = A^\top S t` and :math:`t^\top S t` say all that the problem
+:math:`G = A^\top S A`, :math:`q = A^\top S t` and :math:`t^\top S t` contain all that the rows
+contribute to the objective
 
-.. math:: \tfrac12 \|t - A w\|_S^2 + \tau \|w\|_1 + \tfrac{c}{2} \|w\|^2
+.. math:: \tfrac12 \|t - A w\|_S^2 + \tau \|w\|_1 + \tfrac{c}{2} \|w\|^2 .
 
-asks of the rows.  A step of coordinate descent then costs a row of :math:`G` and not a column of
-the data (covariance updates; Friedman, Hastie and Tibshirani, 2010).  Only columns that may have a
-weight take part: those that have one, and those whose slope is beyond the threshold (Massias,
-Gramfort and Salmon, 2018).  Where the signs of the weights have settled, a linear system gives
-their values, to the first sign that would change.
+A step of coordinate descent then costs a row of :math:`G` and not a column of the data (covariance
+updates; Friedman, Hastie and Tibshirani, 2010).  Only columns that may have a weight take part:
+those that have one, and those whose slope is beyond the threshold (Massias, Gramfort and Salmon,
+2018).  Where the signs of the weights have settled, a linear system gives their values, up to the
+first sign that would change.
 
 With the slopes :math:`g = q - G w` at hand, the gap costs :math:`d` operations: the dual point is
 a multiple of the residual, whose length is :math:`t^\top S t - q^\top w - w^\top g`.
 
-These gaps are as floating point gives them.  A fit that is returned is certified from the rows.
+These gaps are evaluated in floating point.  A fit that is returned is certified from the rows.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ from separatrix.data.moments import Moments
 from separatrix.objectives.base import DENSE_HESSIAN
 from separatrix.objectives.penalties import prox
 
-# Passes of coordinate descent between two linear systems, and between two looks at the gap.
+# The number of passes of coordinate descent between two linear systems, and two checks of the gap.
 _PASSES = 8
-# Working sets that a strength may take, and linear systems a working set.
+# The largest number of working sets for a strength, and of linear systems for a working set.
 _SETS, _SYSTEMS = 100, 60
-# A working set is solved to this share of the gap that is asked for.
+# The share of the requested relative gap to which a working set is solved.
 _INNER = 0.3
 # A column whose squared length about its mean is below this share of that about zero is constant:
 # the mean of the sums has all its digits.
 _CONSTANT = 1e-29
-# Columns for each strength up to which the matrix is worth its price.
+# The number of columns for each strength up to which the matrix is worth its price.
 _WORTH = 300
-# Columns of dense rows up to which it is for a single one.
+# The number of columns of dense rows up to which it is worth its price for a single strength.
 _FEW = 40
 # Squares below this have lost digits to underflow.
 _LEAST = 1e-280
@@ -50,7 +51,7 @@ _LEAST = 1e-280
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _gap(x, slope, pull, square, threshold, ridge, lower):
-    """The objective and a lower bound of it at weights with the slopes ``pull - G x``."""
+    """The objective at weights with the slopes ``pull - G x``, and a lower bound of it."""
     linear, fall, size, norm = 0.0, 0.0, 0.0, 0.0
     worst, beyond = 0.0, 0.0
     for j in range(len(x)):
@@ -81,7 +82,7 @@ def _gap(x, slope, pull, square, threshold, ridge, lower):
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _descend(gram, x, slope, threshold, ridge, lower, passes):
-    """Passes of coordinate descent over a working set; returns how many signs the last changed."""
+    """Run passes over a working set; return the number of signs that changed in the last one."""
     changes = 0
     for _ in range(passes):
         changes = 0
@@ -139,7 +140,7 @@ def _solve_signs(gram, x, slope, threshold, ridge, factor, step, index):
 def _minimise(gram, pull, square, w, slope, threshold, ridge, lower, tol, most):
     """Minimise from ``w`` on; ``w`` and its ``slope`` are moved.
 
-    Returns how many passes over working sets there were, at most ``most``.
+    Returns the number of passes over working sets, at most ``most``.
     """
     made = 0
     d = len(w)
@@ -202,7 +203,7 @@ class GramPath:
     Parameters
     ----------
     moments : Moments
-        Of the columns and, after them, of the targets, for all rows together.
+        The moments of the columns and, after them, of the targets, for all rows together.
     n_targets : int
     centred : bool
         Whether there is an intercept; without one the sums are about zero.
@@ -212,14 +213,14 @@ class GramPath:
     Attributes
     ----------
     weights : ndarray of shape (n_targets, d)
-        Where the last strength ended, and the next one begins.
+        The weights at the last strength, from which the next one begins.
     """
 
     @staticmethod
     def pays(design: Design, strengths: int) -> bool:
-        """Whether a Gram matrix is worth its price for so many strengths.
+        """Whether a Gram matrix is worth its price for a number of strengths.
 
-        It takes as many multiplications as some passes over the rows for every column; BLAS does
+        It takes as many multiplications as some passes over the rows for every column; BLAS makes
         them in the time of a few.  For a single strength on dense rows of more than a few columns
         :class:`~separatrix.solvers.column_descent.ColumnDescent` has those of the columns in use.
         """
@@ -243,7 +244,7 @@ class GramPath:
             constant = about_zero == 0.0
         self.gram = np.ascontiguousarray(sums[:d, :d])
         self.pull = np.ascontiguousarray(sums[d:, :d])
-        # Without a length a column has no slope: its weight stays zero.
+        # A column of length zero has no slope: its weight stays zero.
         flat = constant[:d]
         if flat.any():
             self.gram[flat], self.gram[:, flat], self.pull[:, flat] = 0.0, 0.0, 0.0
@@ -276,7 +277,7 @@ class GramPath:
     def move_to(self, alpha: float, l1_ratio: float, tol: float, max_iter: int = 1000) -> int:
         """Minimise for scikit-learn's ``alpha`` and ``l1_ratio``, from where the weights are.
 
-        Returns the most passes over working sets that a target took.
+        Returns the largest number of passes over working sets that a target took.
         """
         threshold = self.total * alpha * l1_ratio
         ridge = self.total * alpha * (1.0 - l1_ratio)
@@ -299,9 +300,9 @@ class GramPath:
         return passes
 
     def stages(self, alpha: float, l1_ratio: float, tol: float, passes: int) -> Iterator[int]:
-        """Go from zero to the minimum again, and stop on the way after the numbers yielded.
+        """Go from zero to the minimum again, and stop after each of the numbers of passes yielded.
 
-        They are at most some tens, ever farther apart, and less than ``passes``.
+        The numbers are at most some tens, increasingly far apart, and less than ``passes``.
         """
         made = 0
         while made < passes:
@@ -309,7 +310,7 @@ class GramPath:
             if made > 0:
                 self.move_to(alpha, l1_ratio, tol, made)
             yield made
-            # Where a group of passes ends, and the weights are those of the way to the minimum.
+            # Passes come in groups, at whose ends the weights are those on the way to the minimum.
             made += _PASSES * max(1, made // (8 * _PASSES))
 
     def along(
@@ -320,9 +321,9 @@ class GramPath:
         max_iter: int = 1000,
         late: Callable[[], bool] = lambda: False,
     ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
-        """Weights, intercepts and passes for strengths, from zero at the first one on.
+        """Weights, intercepts and passes for the strengths; the first begins at weights of zero.
 
-        It ends once it is ``late()``, with at least the first.
+        It ends once ``late()`` is true, with at least the first strength.
         """
         self.weights[:] = 0.0
         for done, value in enumerate(values):

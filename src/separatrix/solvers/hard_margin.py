@@ -2,10 +2,11 @@ r"""The largest margin between two classes, on as few rows as it takes.
 
 Few rows touch the widest band between two classes.  A pool of rows is kept; its own largest
 margin is found exactly (:mod:`separatrix.solvers.active_set_qp`), which bounds that of all rows;
-then all rows are looked at, the worst offenders join the pool, and so on until there are none.
+then the margins of all rows are evaluated, the worst offenders join the pool, and so on until there
+are none.
 
 Where there are many features the rows that matter are many too, and are found first by dual
-coordinate descent, whose multipliers tell them from the others long before it has converged.
+coordinate descent, whose multipliers show which they are long before it has converged.
 Where they are too many even to factorise, descent goes on to the end.
 """
 
@@ -73,7 +74,7 @@ class _RowPool(Pool):
     numbers : ndarray of int
         The first rows.
     alone : bool
-        No other rows will join.
+        Whether no other rows will join.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class _RowPool(Pool):
         self.origin = np.zeros(d)
         self.entry = 0.0
         if problem.balances:
-            # The origin is free: in the midst of the rows, differences lose the least.
+            # The origin is free: in the middle of the rows, differences lose the fewest digits.
             rows = self._read(numbers)
             self.origin = rows.mean(axis=0, dtype=np.float64)
             squares = np.square(rows - self.origin).sum(axis=1)
@@ -109,7 +110,7 @@ class _RowPool(Pool):
         return matrix
 
     def take(self, numbers: np.ndarray) -> None:
-        """Let more rows in."""
+        """Add more rows."""
         y = self.problem.y[numbers]
         rows = np.empty((len(numbers), self.rows.shape[1]))
         rows[:, : self._width] = self._read(numbers)
@@ -125,7 +126,7 @@ class _RowPool(Pool):
         return kept
 
     def all_multipliers(self) -> np.ndarray:
-        """One for every row of the problem."""
+        """The multipliers of all rows of the problem."""
         out = np.zeros(self.problem.design.n_samples)
         out[self.numbers] = self.multipliers()
         return out
@@ -148,9 +149,9 @@ class _RowPool(Pool):
 
 @dataclass
 class HardMarginState:
-    """The point with its multipliers, and what finds the next; updated in place.
+    """The point with its multipliers, and the method that finds the next; updated in place.
 
-    ``descent`` is there until a ``pool`` takes over.
+    There is a ``descent`` until a ``pool`` takes over.
     """
 
     theta: np.ndarray
@@ -167,28 +168,29 @@ class HardMarginState:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What the speed of the hard margin depends on, and its optimum does not.
+    """The tuning parameters of the hard margin, which affect its speed but not its optimum.
 
     Parameters
     ----------
     batch : int
-        At least so many rows join the pool at a time.
+        The least number of rows that join the pool at a time.
     batch_share : int
-        So many more join for each parameter.
+        The number of further rows that join for each parameter.
     few : int
-        The active-set method begins by itself with at most this many rows at margin 1.
+        The largest number of rows at margin 1 with which the active-set method begins by itself.
     passes : float
-        It begins with more where they take no longer than so many passes over the data.
+        The largest cost, in passes over the data, for which it begins by itself with more rows.
     face_entries : float
-        A face is worth its while if it has at most so many entries.
+        The largest number of entries of a face with which it takes over from dual descent.
     face_work : float
-        A face is worth its while if its factorisation takes at most so many multiplications.
+        The largest number of multiplications of such a face's factorisation.
     suspects : int
-        So many rows are looked through for a contradiction among themselves.
+        The number of rows that are searched for a contradiction among themselves.
     patience : int
-        After so many passes descent ends if it has found no plane, or comes no nearer to a margin.
+        The number of passes after which descent ends if it has found no plane, or comes no nearer
+        to a margin.
     descent : dual_descent.Tuning
-        It has the constants of the passes of dual descent.
+        The tuning parameters of the passes of dual descent.
     """
 
     batch: int = 64
@@ -210,7 +212,7 @@ class HardMargin(Solver):
     Parameters
     ----------
     tuning : Tuning
-        What its speed depends on.
+        The tuning parameters, which affect the speed.
     """
 
     def __init__(self, tuning: Tuning = Tuning()) -> None:
@@ -281,10 +283,10 @@ class HardMargin(Solver):
         try:
             pool.solve(check_interrupt)
         finally:
-            # Also where time is up in the middle: the multipliers are a bound at any moment.
+            # Also where the time is up in the middle: the multipliers give a bound at any moment.
             state.alpha = pool.all_multipliers()
         if pool.ray is not None:
-            # Where a plane is known all the same, it is the arithmetic that can tell no more.
+            # Where a separating plane is known nevertheless, the limit is that of the arithmetic.
             state.status = "precision_limit" if state.margin > 0.0 else "not_separable"
             return
         check_interrupt()
@@ -303,7 +305,7 @@ class HardMargin(Solver):
     def _look(
         self, problem: HardMarginObjective, state: HardMarginState, w: np.ndarray, b: float
     ) -> None:
-        """Take weights for the point, and look at the margins of all rows."""
+        """Make weights the point, and evaluate the margins of all rows."""
         scores = problem.design.dot(w)
         if problem.balances:
             b = problem.best_intercept(scores)
@@ -321,7 +323,7 @@ class HardMargin(Solver):
         descent: DualDescentState,
         check_interrupt: Callable[[], None],
     ) -> None:
-        """Passes of dual descent, half as many again each time, then a look at all rows."""
+        """Run passes of dual descent, half as many again each time, and evaluate all margins."""
         dual = _dual_of(problem)
         before = descent.alpha.copy()
         for _ in range(max(20, state.passes // 2)):
@@ -352,7 +354,7 @@ class HardMargin(Solver):
         self._give_up(state)
 
     def _give_up(self, state: HardMarginState) -> None:
-        """End what has come to nothing: no plane at all, or a point that gets no better."""
+        """End a descent without success: no plane at all, or a point that gets no better."""
         shortfall = 1.0 - state.margin
         state.shortfalls.append(shortfall)
         if state.passes < self.tuning.patience:
@@ -366,7 +368,7 @@ class HardMargin(Solver):
 
     def _endless(self, problem: HardMarginObjective, growth: np.ndarray) -> np.ndarray | None:
         """The combination of rows that vanishes, if multipliers seem to grow along one."""
-        # The others grow less and less meanwhile; the few rows that keep growing are soon asked.
+        # The others grow less and less; the few rows that keep growing are soon among those taken.
         numbers = _smallest(-growth[problem.used], self.tuning.suspects, problem.used)
         pool = _RowPool(problem, numbers, alone=True)
         pool.solve(lambda: None)
@@ -396,7 +398,7 @@ class HardMargin(Solver):
 
 
 def _smallest(values: np.ndarray, count: int, numbers: np.ndarray) -> np.ndarray:
-    """The numbers that belong to the smallest values."""
+    """The entries of ``numbers`` at the smallest values."""
     if count >= len(values):
         return numbers
     return numbers[np.sort(np.argpartition(values, count)[:count])]
@@ -420,16 +422,16 @@ def maximum_margin(
     signs : ndarray of shape (n_samples,)
         -1.0 or +1.0.
     fit_intercept : bool
-        With an offset, or through the origin.
+        Whether there is an offset; without one the plane is through the origin.
     intercept_penalty : float
-        The factor of half the squared offset in what is minimised; 1 makes the offset the
+        The factor of half the squared offset in the objective; 1 makes the offset the
         weight of a constant feature 1.
     tol : float
         Target for the certified relative gap.
     time_limit : float, optional
-        Seconds.
+        The limit in seconds.
     tuning : Tuning
-        What the method's speed depends on.
+        The tuning parameters, which affect the speed.
 
     Returns
     -------
@@ -443,7 +445,7 @@ def maximum_margin(
     Raises
     ------
     ValueError
-        With an offset that costs nothing and one sign only.
+        For an offset that costs nothing and one sign only.
 
     Examples
     --------

@@ -4,10 +4,10 @@ The loss of a row is the least height :math:`t` above its lines,
 :math:`s_k = t - (m_k z + c_k) \ge 0`, and its multiplier a mean of their slopes with the weights
 :math:`p_k \ge 0` that sum to one.  At the optimum :math:`p_k s_k = 0`; here all of these products
 are about the same :math:`\mu > 0`, which falls by a factor with every step.  A step solves one
-linear system, twice: to zero, which tells how far :math:`\mu` may fall, and to that one with the
-error of the first (Mehrotra, 1992).  The system has the size of the columns, for each row moves
-along its own lines alone (Ferris and Munson, 2002): it is the Hessian of losses with the curvature
-:math:`\sum_k (p_k / s_k) (m_k - \bar m)^2`.
+linear system, twice: towards zero, which shows how far :math:`\mu` may fall, and towards that value
+with the error of the first (Mehrotra, 1992).  The system has the size of the columns, for each row
+moves along its own lines alone (Ferris and Munson, 2002): it is the Hessian of losses with the
+curvature :math:`\sum_k (p_k / s_k) (m_k - \bar m)^2`.
 
 The number of steps hardly depends on the data: neither collinear columns nor rows that come to
 their kinks late make them more.
@@ -36,17 +36,18 @@ from separatrix.solvers.protocol import Candidate, Solver
 
 # The share of the way to the nearest end of a range that a step goes.
 _SHORT = 0.995
-# Of a dual point that is given, the weights of the lines are moved by so much towards equal ones,
-# and the products at the start are so many times those of its gap: from the very ends of their
-# ranges steps would be short.
+# The share by which the weights of the lines of a given dual point are moved towards equal ones,
+# and the factor by which the products at the start exceed those of its gap: from the very ends of
+# their ranges steps would be short.
 _EVEN, _WIDER = 0.3, 10.0
 _LEAST = 1e-300
-# A step has gained something where the gap is no more than so much of the least before, or the
-# products, down to this share of the objective, of what they were.  At first, far from a dual
-# point, several steps may gain nothing; after so many of them rounding has ended the method.
+# The share of the objective down to which a fall of the products is a gain; the part of the last
+# products, or of the least gap so far, that a step with a gain leaves at most; and the number of
+# steps without a gain after which rounding has ended the method: at first, far from a dual point,
+# several steps may gain nothing.
 _FINEST, _GAINED, _STILL = 1e-14, 0.999, 10
-# From this share of the objective on, the slope is a product with the rows again: the sum of what
-# steps were to make of it gathers their rounding.
+# Once the products are at most this share of the objective, the slope is computed from the rows,
+# because the slope that is carried from step to step gathers their rounding.
 _EXACT = 1e-5
 
 
@@ -55,7 +56,7 @@ _loop = njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model=
 
 @_loop
 def _curvatures(slopes, above, shares, upper, bend, mean):
-    """The curvature of every row, and the mean slope of its lines by their stiffness ``p / s``."""
+    """Find the curvature of every row, and the mean slope of its lines, weighted by ``p / s``."""
     for i in range(len(upper)):
         total, first = 0.0, 0.0
         for k in range(len(slopes)):
@@ -71,7 +72,7 @@ def _curvatures(slopes, above, shares, upper, bend, mean):
 
 @_loop
 def _pushes(slopes, change, mean, weight, push):
-    """What changes of the weights of lines add to the residual where no score moves."""
+    """Find how the residual changes with the weights of the lines where no score moves."""
     for i in range(len(push)):
         total = 0.0
         for k in range(len(slopes)):
@@ -81,9 +82,9 @@ def _pushes(slopes, change, mean, weight, push):
 
 @_loop
 def _moves(slopes, above, shares, mean, change, z, upper, rises, turns):
-    """The moves of the heights and of the weights, how far they may go, and three sums.
+    """Find the moves of the heights and of the weights, the longest steps, and three sums.
 
-    These are of ``U p ds``, of ``U s dp`` and of ``U ds dp``.
+    The sums are of ``U p ds``, of ``U s dp`` and of ``U ds dp``.
     """
     far, wide = 1.0, 1.0
     lifted, turned, both = 0.0, 0.0, 0.0
@@ -109,31 +110,31 @@ def _moves(slopes, above, shares, mean, change, z, upper, rises, turns):
 
 @dataclass(frozen=True)
 class InteriorPointState:
-    """Where the method stands.
+    """The state of the method.
 
     Attributes
     ----------
     theta, scores : ndarray
     value : float
-        The objective.
+        The objective at the point.
     above : ndarray of shape (n_lines, n_samples)
-        The heights of every row above its lines, ``s``.
+        The heights ``s`` of every row above its lines.
     shares : ndarray of shape (n_lines, n_samples)
-        The weights of the lines, ``p``.
+        The weights ``p`` of the lines.
     slope : ndarray
-        That of the Lagrangian in ``theta``, which is zero at a dual point.
+        The slope of the Lagrangian in ``theta``, which is zero at a dual point.
     products : float
         The sum of the products ``U p s``.
     gap : float
-        At least the gap of the point and the multipliers, as floats give it.
+        An upper bound of the gap of the point and the multipliers, in floating point.
     least : float
         The least gap so far.
     lowest : ndarray
-        The point of the least objective so far: on the way that rises at times.
+        The point of the least objective so far, since the objective rises at times.
     lowest_value : float
-        The objective there.
+        The objective at ``lowest``.
     still : int
-        The number of steps since one has gained something.
+        The number of steps since the last one that gained something.
     """
 
     theta: np.ndarray
@@ -178,7 +179,7 @@ class InteriorPoint(Solver):
     ) -> InteriorPointState:
         theta = np.array(theta, dtype=np.float64)
         if residual is None and problem.balances:
-            # Where it is the whole answer, points inside come near it and never to it.
+            # Where the intercept is the whole answer, interior points come near but never reach it.
             of_weights = problem.linear(problem.join(problem.weights_of(theta), 0.0))
             theta[-1] = problem.best_intercept(of_weights)
         scores = problem.linear(theta)
@@ -187,7 +188,7 @@ class InteriorPoint(Solver):
         short = heights.max(axis=0) - heights
         total = max(float(problem.upper.sum()), _LEAST)
         if residual is None:
-            # At first of the size of a mean loss, or of what lines are apart where no row has one.
+            # At first the mean loss, or the mean distance of the lines if that is larger.
             level = max(problem.loss_value(scores) / total, float(short.mean())) or 1.0
             above = short + _margin(short, level)
             return self._at(problem, theta, scores, above, level / above)
@@ -246,16 +247,16 @@ class InteriorPoint(Solver):
         rises, turns = np.empty_like(above), np.empty_like(shares)
 
         def move(change: np.ndarray) -> tuple[np.ndarray, tuple[float, ...]]:
-            """The move of ``theta``, and what :func:`_moves` returns.
+            """The move of ``theta``, and the result of :func:`_moves`.
 
-            ``change``: that of the weights where no height moves.
+            ``change``: the change of the weights where no height moves.
             """
             _pushes(slopes, change, mean, weight, push)
             by = -factor.solve(state.slope + problem.adjoint(push))
             z = problem.y * problem.linear(by)
             return by, _moves(slopes, above, shares, mean, change, z, upper, rises, turns)
 
-        # What the step to zero leaves of the products says how far they may fall at once.
+        # The products that are left after the step towards zero show how far they may fall at once.
         _, (t, u, lifted, turned, both) = move(-shares)
         left = max(
             1.0 + (t * lifted + u * turned + t * u * both) / max(state.products, _LEAST), 0.0
@@ -269,7 +270,7 @@ class InteriorPoint(Solver):
         rises += above
         turns *= u
         turns += shares
-        # The move of the residual has the product that the system gave it.
+        # The product of the data with the move of the residual is known from the system.
         bent = penalty_diagonal(problem) * by
         slope = (1.0 - u) * state.slope + (t - u) * bent
         new = self._at(problem, theta, problem.linear(theta), rises, turns, slope, state)
@@ -290,7 +291,7 @@ class InteriorPoint(Solver):
     def should_check(
         self, problem: PointwiseObjective, state: InteriorPointState, tol: float
     ) -> bool:
-        # The gap itself is below what the products say.
+        # The gap itself is smaller than this bound of it.
         near = self.outlook(problem, state) <= 3.0 * tol or state.value == 0.0
         return near or (state.still > 0 and state.gap <= abs(state.value))
 

@@ -2,7 +2,8 @@
 
 The slope is monotone, so that a bracket around its root is kept, and cut by secants that bisection
 safeguards.  A length at which the slope has fallen well and the objective has not risen ends the
-search.  Near the optimum values no longer tell a rise from rounding; there the slope alone decides.
+search.  Near the optimum values cannot distinguish a rise from rounding; there the slope alone
+decides.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import math
 
 from separatrix._compiled.compilation import scalar
 
-# Step lengths beyond this are not tried.
+# The length from which on a step is not lengthened any more.
 _LONGEST = 1e6
-# A bracket so narrow, relative to its upper end, is a point.
+# The width of a bracket, relative to its upper end, below which it counts as a point.
 _NARROWEST = 1e-12
 
 # The best length so far, or 0; the longest one at which the slope is negative, and the slope there;
@@ -37,9 +38,9 @@ def next_trial(
     t : float
         The length that was tried.
     value, here : float
-        The objective there, and its slope along the line.
+        The objective at that length, and its slope along the line.
     before, slope : float
-        Both at zero.
+        The objective and its slope at length zero.
     bracket : tuple of float
     """
     best, low, slope_low, high, slope_high, width = bracket

@@ -1,10 +1,10 @@
 """Newton's method for smooth losses.
 
 Where the parameters are few, the Hessian is formed and factorised; otherwise the Newton system is
-solved inexactly by conjugate gradients, preconditioned with the Hessian's diagonal (Lin, Weng and
-Keerthi, 2008; Galli and Lin, 2022), where the loss is weak with what the rows have in common, or,
-for several outputs, with its blocks of one output each, from a sample of the rows and kept over
-some steps, or, where that is asked for, with two levels of columns
+solved inexactly by conjugate gradients.  These are preconditioned with the Hessian's diagonal (Lin,
+Weng and Keerthi, 2008; Galli and Lin, 2022); where the loss is weak, with the part that the rows
+have in common; for several outputs, with the Hessian's blocks of one output each, from a sample of
+the rows and kept over some steps; or, on request, with two levels of columns
 (:mod:`~separatrix.solvers.two_level_preconditioner`).  The step length comes from a search along
 the scores, which costs no product with the data; the objective never rises, so the method cannot
 diverge.
@@ -47,15 +47,16 @@ from separatrix.solvers.protocol import Solver, require_smooth
 from separatrix.solvers.small_newton import SmallNewton
 from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
-# The share of a Hessian's diagonal in what preconditions conjugate gradients beside the penalty.
+# The weight of the Hessian's diagonal, beside the penalty, in the preconditioner of conjugate
+# gradients.
 _SHARE = 0.01
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """A preconditioner: of each output the factor of its block of the Hessian.
+    """A preconditioner: the factor of each output's block of the Hessian.
 
-    What all outputs have in common changes no probability: only the ``penalty`` knows of it.
+    A part that all outputs have in common changes no probability: only the ``penalty`` acts on it.
     """
 
     upper: np.ndarray
@@ -75,10 +76,10 @@ class Blocks:
 
 @dataclass(frozen=True)
 class NewtonState(Point):
-    """Where the method stands.
+    """The state of the method.
 
-    ``diagonal``, ``blocks`` or ``levels`` is the preconditioner in use, and ``products`` how many
-    were taken with it.
+    ``diagonal``, ``blocks`` or ``levels`` is the preconditioner in use, and ``products`` the number
+    of products that were taken with it.
     """
 
     diagonal: np.ndarray | Common | None = None
@@ -89,34 +90,38 @@ class NewtonState(Point):
 
 @dataclass(frozen=True)
 class Tuning:
-    """What the speed of Newton's method depends on, and its optimum does not.
+    """The tuning parameters of Newton's method, which affect its speed but not its optimum.
 
     Parameters
     ----------
     small : bool
         Whether small problems have compiled steps.
     large : int
-        A start on a sample of the rows is worth its overhead from so many stored entries on.
+        The number of stored entries from which a start on a sample of the rows is worth its
+        overhead.
     block : int
-        The block of the Hessian of an output is factorised if it has at most so many parameters.
+        The largest number of parameters of an output whose block of the Hessian is factorised.
     rows : int
-        Such a block is formed from so many rows for each of its parameters.
+        The number of rows, for each of its parameters, that such a block is formed from.
     patience : float
-        Blocks are made once the products have taken so many times the operations that blocks take.
+        The multiple of the operations for blocks that products have to take before blocks are
+        formed.
     renewal : float
-        Blocks are made anew once the products with them have taken so many times as much as that.
+        The multiple of that which products with blocks have to take before blocks are formed anew.
     around : float
-        What surrounds the arithmetic of a block takes as long as so many operations.
+        The overhead of a block beside its arithmetic, in operations.
     worn : int
-        Two levels of columns are made anew after so many products, which take about as long.
+        The number of products after which two levels of columns are made anew, which takes about
+        as long.
     aimed : float
-        The last step aims at this part of the tolerance.
+        The part of the tolerance at which the last step aims.
     longest : float
-        Blocks are made if no squared length of a column is more than so many times the penalty.
+        The largest squared length of a column, as a multiple of the penalty, with which blocks are
+        formed.
     levels : two_level_preconditioner.Tuning
-        It has the sizes of the two levels of columns.
+        The sizes of the two levels of columns.
     dense : int
-        A Hessian is formed for at most so many parameters.
+        The largest number of parameters for which a Hessian is formed.
     """
 
     small: bool = True
@@ -139,14 +144,14 @@ class Newton(Descent):
     Parameters
     ----------
     dense : bool, optional
-        Form and factorise the Hessian; default: when it is small enough to pay off.
+        Whether to form and factorise the Hessian; default: when it is small enough to pay off.
     max_inner : int
-        Limit on conjugate-gradient products in one step.
+        The largest number of conjugate-gradient products in one step.
     levels : bool
-        Precondition them with two levels of columns, which needs sparse rows, one output and a
-        curved penalty.
+        Whether to precondition conjugate gradients with two levels of columns, which needs sparse
+        rows, one output and a curved penalty.
     tuning : Tuning
-        What its speed depends on.
+        The tuning parameters, which affect the speed.
     """
 
     name = "newton"
@@ -174,7 +179,7 @@ class Newton(Descent):
             raise TypeError("Two levels of columns need one output, and sparse rows in memory.")
 
     def suited(self, problem: Objective) -> Solver:
-        """Compiled steps for a small problem."""
+        """The method for a problem: compiled steps for a small one."""
         if self.tuning.small and self.dense is not False:
             for of_kind in (small_newton, small_softmax_newton):
                 if of_kind.fits(problem):
@@ -199,9 +204,9 @@ class Newton(Descent):
     def _head_start(
         self, problem: Objective, theta: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        """A point from a sixteenth of the rows, where even those pin the weights down.
+        """A point from a sixteenth of the rows, where even those determine the weights.
 
-        Costs less than half an iteration on all rows and saves two or three.
+        It costs less than half an iteration on all rows and saves two or three.
         """
         n = problem.design.n_samples
         if problem.design.n_stored < self.tuning.large or n < 1600 * np.prod(problem.shape):
@@ -214,7 +219,7 @@ class Newton(Descent):
     at = staticmethod(NewtonState.at)
 
     def is_dense(self, problem: LinearProblem) -> bool:
-        """Whether to factorise: the Gram matrices must not dwarf some tens of products."""
+        """Whether to factorise: Gram matrices must not cost far more than tens of products."""
         if self.dense is not None:
             return self.dense
         size = int(np.prod(problem.shape))
@@ -230,7 +235,7 @@ class Newton(Descent):
     def direction(
         self, problem: Objective, state: NewtonState, check_interrupt: Callable[[], None]
     ) -> tuple[np.ndarray, NewtonState]:
-        """The step to try, and the state with what is kept of the way to it."""
+        """The step to try, and the state with the preconditioner and the count of its products."""
         curvature = problem.curvature(state.scores)
         check_interrupt()
         if self.is_dense(problem):
@@ -254,8 +259,8 @@ class Newton(Descent):
             tol=self._exactness(problem, state),
             max_iter=self.max_inner,
         )
-        # Kept for as long as the systems are solved with it: the curvature may leave some columns
-        # sooner than others, where margins grow.
+        # The diagonal is kept for as long as it solves the systems: the curvature may leave
+        # some columns sooner than others, where margins grow.
         diagonal = None if products >= self.max_inner else state.diagonal
         return step, replace(state, diagonal=diagonal, products=state.products + products)
 
@@ -277,14 +282,14 @@ class Newton(Descent):
         curvature: np.ndarray,
         check_interrupt: Callable[[], None],
     ) -> tuple[np.ndarray | Callable[[np.ndarray], np.ndarray], NewtonState]:
-        """What stands in for the Hessian, and the state that keeps it."""
+        """The stand-in for the Hessian, and the state that keeps it."""
         if self.levels and (state.levels is None or state.products > self.tuning.worn):
             check_interrupt()
             levels = self._levels(problem, state.theta, curvature)
             state = replace(state, levels=levels, products=0)
         if state.levels is not None:
             return state.levels.solve, state
-        # Blocks that are there wear out slowly.
+        # Existing blocks wear out slowly.
         worn = 1.0 if state.blocks is None else self.tuning.renewal
         if state.products > worn * self._patience(problem):
             state = replace(
@@ -303,7 +308,7 @@ class Newton(Descent):
     def _is_weak(problem: Objective, curvature: np.ndarray) -> bool:
         """Whether the diagonal is the penalty's, because no column is longer than all rows are.
 
-        What the rows have in common is then what conjugate gradients meet first.
+        The part that the rows have in common is then the first that conjugate gradients find.
         """
         penalty = problem.penalty.strong_convexity
         if problem.in_passes or problem.output_shape or curvature.ndim > 1 or not penalty > 0.0:
@@ -311,7 +316,7 @@ class Newton(Descent):
         return _SHARE * inner(curvature, problem.design.row_squares()) <= penalty
 
     def _patience(self, problem: Objective) -> float:
-        """After how many products blocks of the Hessian pay; infinite where they do not."""
+        """The number of products after which blocks of the Hessian pay; infinite where never."""
         d, stored = problem.shape[0], problem.design.n_stored
         if not (
             hasattr(problem, "hessian_block")
@@ -333,7 +338,7 @@ class Newton(Descent):
             for k in range(first, last):
                 check_interrupt()
                 block = problem.hessian_block(curvature, k, self.tuning.rows * size)
-                # Columns so long that rounding leaves nothing of the penalty would mislead.
+                # Columns so long that the penalty is lost in rounding would mislead.
                 if not np.all(
                     np.diagonal(block) <= self.tuning.longest * problem.penalty.strong_convexity
                 ):
@@ -344,7 +349,7 @@ class Newton(Descent):
                     return
                 upper[k], scale[k], found[k] = factor.lower.T, factor.scale, True
 
-        # A thread takes classes: their sums need no further matrices then.
+        # A thread takes whole classes: their sums need no further matrices then.
         with pool.one_blas_thread():
             parts = pool.ranges(outputs, float(outputs) * size**3)
             pool.run([partial(fill, *part) for part in parts])
@@ -354,7 +359,7 @@ class Newton(Descent):
         self, problem: Objective, theta: np.ndarray, curvature: np.ndarray
     ) -> TwoLevelPreconditioner | None:
         diagonal = problem.hessian_diagonal(curvature)
-        # Columns so long that rounding leaves nothing of the penalty would mislead.
+        # Columns so long that the penalty is lost in rounding would mislead.
         if not np.all(diagonal <= self.tuning.longest * problem.penalty.strong_convexity):
             return None
         with pool.one_blas_thread():
@@ -371,8 +376,8 @@ class Newton(Descent):
         # An intercept that no active row touches has no curvature of its own.
         diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
         if problem.penalty.strong_convexity > 0.0:
-            # The diagonal alone slows down what the penalty conditions well; a hundredth of it
-            # still tames columns of wild scale (Galli and Lin, 2022).
+            # The diagonal alone would spoil a system that the penalty conditions well; a hundredth
+            # of it is still enough for columns of wild scale (Galli and Lin, 2022).
             diagonal = (1.0 - _SHARE) * problem.penalty.strong_convexity + _SHARE * diagonal
         return diagonal
 
@@ -402,14 +407,14 @@ def receding(
 ) -> str | None:
     """The status where no point is optimal, because the loss falls for ever.
 
-    ``direction``: a step of Newton's method, and ``slope`` that of the objective along it.
+    ``direction``: a step of Newton's method; ``slope``: the slope of the objective along it.
     """
     if problem.penalty.coercive or not problem.loss.recedes:
         return None
     if problem.separates(scores):
         return "separable" if problem.of_classes else "unattained"
-    # Far from the end a step still lowers losses that have a least value.  Where those are at their
-    # least, a step takes as large a part of what is left as ever.
+    # Far from the optimum a step still lowers losses that have a least value.  Once those are at
+    # their least, a step takes as large a part of the rest as ever.
     ended = -slope < 1e-2 * abs(value) or (-slope > 0.5 * abs(value) and not problem.of_classes)
     if direction is None or not ended or not problem.has_recession_direction(scores, direction):
         return None

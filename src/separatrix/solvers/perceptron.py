@@ -5,21 +5,21 @@ Visit the rows in an order; wherever the loss has a slope at the margin, take a 
 visited ``k`` times in a row, so that weights are the same as copies; a fraction left over is a
 visit with a step of that fraction.
 
-Where no pass is clean, the best weights seen are what counts (the pocket of Gallant, 1990).
-Every pass puts up two: those at its end, and those that stood for the most visits in it.  The
-rows decide between them and the best so far: all rows, or of large data a fixed sample.  A count
-gives up as soon as there are more mistakes than the best weights make, and every row that is a
-mistake moves towards the front of the order in which rows are asked, so that weights that are no
-better are found out by some multiple of those mistakes, and not by a pass.
+Where no pass is clean, the best weights seen are the answer (the pocket of Gallant, 1990).
+Every pass has two candidates: the weights at its end, and those that stood for the most visits in
+it.  Both are compared with the best so far by a count of mistakes: on all rows, or for large data
+on a fixed sample.  A count gives up as soon as there are more mistakes than the best weights make,
+and every row that is a mistake moves towards the front of the order of the count, so that weights
+that are no better are rejected at the cost of some multiple of those mistakes, and not of a pass.
 
 Novikoff's theorem says more than that passes over separable rows end.  After updates of total
 weight :math:`T` from :math:`w_0` to :math:`w`, no plane separates the rows by a margin above
 :math:`\gamma = (|w| + |w_0|) / (\text{rate}\; T)`, because every update moves :math:`w` by that
 much along the normal of such a plane; and for a margin of :math:`\gamma` the theorem allows for
-:math:`(R^2 + 2\,\text{margin} / \text{rate}) / \gamma^2` updates.  Where these are more than
-all passes would make that a fit may, at as many as there have been in each so far, or where next
-to no mistake is left at one a visit, it promises nothing any more, and passes end once half of them
-have brought nothing.
+:math:`(R^2 + 2\,\text{margin} / \text{rate}) / \gamma^2` updates.  Where these are more than the
+largest number of passes would make, at the mean number a pass so far (or at one a visit, where
+almost no mistakes are left), the theorem promises nothing any more, and passes end once half of
+them have brought no better weights.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class _Rule(NamedTuple):
 
 
 class _Visited(NamedTuple):
-    """What visits of rows change; see :class:`MistakeDrivenState`.
+    """The arrays that visits of rows change; see :class:`MistakeDrivenState`.
 
-    ``tally`` has the visits that the average is over, the weight of all updates, and for how many
-    visits the weights have stood and ``longest`` did.
+    ``tally`` holds the number of visits that the average is over, the weight of all updates, and
+    the numbers of visits that the weights, and ``longest``, have stood for.
     """
 
     theta: np.ndarray
@@ -74,7 +74,10 @@ class _Visited(NamedTuple):
 
 
 class _Judge(NamedTuple):
-    """The rows that judge weights, and the best so far; see :class:`MistakeDrivenState`."""
+    """The rows on which mistakes are counted, and the best weights so far.
+
+    See :class:`MistakeDrivenState`.
+    """
 
     sample: np.ndarray
     upper: np.ndarray
@@ -84,7 +87,7 @@ class _Judge(NamedTuple):
 
 
 class _Promise(NamedTuple):
-    """What passes are held to; see :class:`MistakeDrivenState` and :class:`MistakeDriven`."""
+    """The numbers in the theorem; see :class:`MistakeDrivenState` and :class:`MistakeDriven`."""
 
     begun: float
     reach: float
@@ -96,7 +99,7 @@ def _visit(rows, y, visits, shares, rule, seen, position, budget, limit):
     """Visit rows from ``position`` on: to the end, ``budget`` visits or ``limit`` updates.
 
     The weights end in the intercept where ``rule.offset`` is 1, a constant feature of 1.
-    ``seen.lag``, unless it is empty, gathers what the sum of the weights over all visits lacks;
+    ``seen.lag``, unless it is empty, is ``elapsed`` times the weights less their sum over visits;
     ``seen.longest``, unless it is empty, keeps the weights that stood for the most visits.
 
     Returns the next position, the visits and the updates made, and the row of the last update.
@@ -130,7 +133,7 @@ def _visit(rows, y, visits, shares, rule, seen, position, budget, limit):
             if offset == 1:
                 theta[d] += step
             if lag.shape[0] > 0:
-                # The visits so far went without this step.
+                # The sum over the visits so far lacks this step.
                 row_add(rows, i, elapsed * step, lag)
                 if offset == 1:
                     lag[d] += elapsed * step
@@ -149,8 +152,8 @@ def _visit(rows, y, visits, shares, rule, seen, position, budget, limit):
 def _count(rows, y, sample, weights, level, offset, theta, scores, enough):
     """The weight of the mistakes among some rows; gives up once it is above ``enough``.
 
-    Unless it gives up, ``scores`` hold those of these rows.  Rows that are mistakes move halfway to
-    the front of ``sample``, for the counts after this one to give up sooner.
+    Unless it gives up, ``scores`` hold the scores of these rows.  Rows that are mistakes move
+    halfway to the front of ``sample``, so that later counts give up sooner.
     """
     d = theta.shape[0] - offset
     total = 0.0
@@ -166,14 +169,14 @@ def _count(rows, y, sample, weights, level, offset, theta, scores, enough):
             if total > enough:
                 break
         elif not abs(score) < np.inf:
-            # An overflow: nothing is known.
+            # An overflow: the count is unknown.
             return np.inf
     return total
 
 
 @scalar
 def _is_finite(theta):
-    """Whether all weights are; an array of answers would cost as much as a few rows."""
+    """Whether all weights are finite; an array of answers would cost as much as a few rows."""
     finite = True
     for j in range(theta.shape[0]):
         finite = finite and np.isfinite(theta[j])
@@ -182,9 +185,9 @@ def _is_finite(theta):
 
 @scalar
 def _is_hopeless(theta, rate, tally, promise, fewest, passes, improved):
-    """Whether passes have nothing to promise: see the head of this module.
+    """Whether the theorem promises nothing any more: see the docstring of this module.
 
-    ``improved``: the pass that put up the best.
+    ``improved``: the number of the pass that found the best weights.
     """
     if promise.patience == 0 or passes - improved < max(promise.patience, improved):
         return False
@@ -193,27 +196,26 @@ def _is_hopeless(theta, rate, tally, promise, fewest, passes, improved):
         square += theta[j] * theta[j]
     elapsed, taken = tally[0], tally[1]
     margin = (np.sqrt(square) + promise.begun) / (rate * taken)
-    # Where next to no mistake is left, any visit may be an update: narrow margins take long.
+    # Where almost no mistakes are left, any visit may be an update: narrow margins take long.
     few = fewest <= max(2.0, 0.005 * elapsed / passes)
     ahead = (elapsed if few else taken) * (promise.most / passes)
     return promise.reach > ahead * margin * margin
 
 
-# What the template is written against.
+# The functions that the template is written against.
 visit, count = _visit, _count
 
 
 def _passes(
     rows, y, visits, shares, rule, seen, judge, promise, fewest, fresh, passes, improved, limit
 ):  # fmt: skip
-    """Passes up to number ``limit``, each as :meth:`MistakeDriven.step` makes it, until there is
-    news.
+    """Make passes, as :meth:`MistakeDriven.step` does, until pass ``limit`` or an event.
 
-    News are the first weights without a mistake, a clean pass, an overflow, and that there is
-    nothing to hope for: nothing else can end a fit that nobody follows, and a look at weights costs
-    as much as dozens of passes over a few rows.  ``fresh``: whether the weights now have been put
-    up.  Returns the number of the last pass, its updates, the fewest mistakes, the new
-    ``improved``, and whether there is nothing to hope for.
+    Events are the first weights without a mistake, a clean pass, an overflow, and that nothing is
+    left to hope for: nothing else can end a fit without callbacks, and a check costs as much as
+    dozens of passes over a few rows.  ``fresh``: whether the mistakes of the present weights have
+    been counted.  Returns the number of the last pass, its updates, the fewest mistakes, the new
+    ``improved``, and whether nothing is left to hope for.
     """
     updates, before, n = 0, fewest, visits.shape[0]
     theta, tally, keeps = seen.theta, seen.tally, seen.longest.shape[0] > 0
@@ -221,7 +223,7 @@ def _passes(
     tally[2], tally[3] = 0.0, 0.0
     while passes < limit:
         for again in range(2):
-            # Those that the last pass ended with, and those that stood the longest in this one.
+            # The weights at the end of the last pass, and those that stood the longest in this one.
             put_up = not fresh if again == 0 else tally[3] > max(tally[2], 0.0)
             if keeps and put_up:
                 point = theta if again == 0 else seen.longest
@@ -242,7 +244,7 @@ def _passes(
                 tally[2], tally[3] = -n - 1.0, 0.0
                 _, _, updates, _ = visit(rows, y, visits, shares, rule, seen, 0, n, n)
                 passes += 1
-                # What passes over blocks know by now, too: nothing of the weights of this pass.
+                # The counts are those from before this pass, as in passes over blocks.
                 hopeless = updates > 0 and _is_hopeless(
                     theta, rule.rate, tally, promise, fewest, passes, improved
                 )
@@ -258,34 +260,36 @@ class MistakeDrivenState:
     Attributes
     ----------
     theta : ndarray
-        The weights now.
+        The present weights.
     scores : ndarray of shape (n_samples,)
-        What every row scored when it was last visited.
+        The score of every row at its last visit.
     mistakes : ndarray of shape (n_samples,)
-        Updates made on every row.
+        The number of updates made on every row.
     best, best_scores, fewest : ndarray, ndarray or None, float
-        The best weights among those put up, their scores where all are known, and the weight of
+        The best weights among those counted, their scores where all are known, and the weight of
         their mistakes on the sample.
     sample, trial : ndarray
-        The rows that judge, and room for their scores.
+        The rows on which mistakes are counted, and an array for their scores.
     longest : ndarray
         The weights of the last pass that stood for the most visits and are gone.
     visits, shares : ndarray
         The rows in order, and the part of a step that a visit is worth.
     position : int
-        The next visit.
+        The position of the next visit.
     elapsed, lag : float, ndarray
-        Visits so far, and ``elapsed`` times what the weights exceed their average by.
+        The number of visits so far, and ``elapsed`` times the excess of the weights over their
+        average.
     updates, recorded : list of Update, ndarray
-        What was recorded, and the weights that it ends with.
+        The recorded updates, and the weights after the last of them.
     stretches : list of Stretch
         The recorded visits.
     passes, improved : int
-        Passes made; the one that put up the best weights.
+        The number of passes, and the number of the pass that found the best weights.
     taken, corrected : float, int
         The weight of all updates, and their number where every step is a pass.
     begun, reach : float
-        The length of the weights of the start; what the theorem divides by the squared margin.
+        The length of the weights at the start; the numerator over the squared margin in the
+        theorem.
     hopeless : bool
         Whether nothing is left to hope for.
     clean : bool
@@ -293,9 +297,9 @@ class MistakeDrivenState:
     broken : bool
         Whether the arithmetic overflowed.
     settled : bool
-        Whether the weights now have been put up.
+        Whether the present weights have been counted.
     faultless : bool
-        Whether the best weights are new, and no row of all is a mistake.
+        Whether the best weights are new, and no row at all is a mistake.
     """
 
     theta: np.ndarray
@@ -338,17 +342,17 @@ class MistakeDrivenState:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What the speed of passes depends on, and how weights are judged on the way.
+    """The tuning parameters of passes: their speed, and the count of mistakes on the way.
 
     Parameters
     ----------
     stretch : int
-        So many stored entries are read between two looks at the clock.
+        The number of stored entries that are read between two checks of the time.
     small : int
-        Up to so many stored entries weights are judged by all rows, beyond by a sample of them,
-        which has at least as many rows as have those entries.
+        The largest number of stored entries with which mistakes are counted on all rows; with more
+        they are counted on a sample, which has at least as many rows as hold this number.
     share : int
-        A sample has one row of so many.
+        The number of rows for each row of a sample.
     """
 
     stretch: int = 1 << 23
@@ -362,28 +366,28 @@ class MistakeDriven(Solver):
     Parameters
     ----------
     order : {"cyclic", "restart", "random", "replacement", "margin"}
-        Rows as they come; as they come, and from the first again after every update, where as
-        many visits as there are rows are a pass; shuffled anew for every pass; as many as there
-        are, each drawn from all of them; or by their margins at the beginning of the pass, the
-        lowest first.
+        The order of the rows: as they come; as they come, and from the first again after every
+        update, where as many visits as there are rows are a pass; shuffled anew for every pass; as
+        many as there are, each drawn from all of them; or by their margins at the beginning of the
+        pass, the lowest first.
     record : bool or "visits"
-        Keep every update, and with "visits" every visit as well.
+        Whether to keep every update, and with "visits" every visit as well.
     keep : {"best", "average", "last"}
-        What is the answer: the best weights seen, the average of the weights after each visit,
-        or the weights at the end.
+        The answer: the best weights seen, the average of the weights after each visit, or the
+        weights at the end.
     most : int, optional
-        The most passes of a fit.
+        The largest number of passes of a fit.
     patience : int, optional
-        Stop where the theorem promises no clean pass within ``most`` passes, and so many passes,
-        and half of all, have brought no better weights.
+        The number of passes without better weights after which a fit ends, if half of all passes
+        have brought none either and the theorem promises no clean pass within ``most`` passes.
     at_once : bool
-        Whether a step makes as many passes as there is time for between two looks at the clock,
-        until there is news; otherwise it makes one.
+        Whether a step makes as many passes as there is time for between two checks of the time,
+        until one of them could end the fit; otherwise it makes one.
     tuning : Tuning
-        What its speed depends on.
+        The tuning parameters, which affect the speed.
     """
 
-    # The answer is the best weights that passes put up: a look at them on the way costs a product.
+    # The answer is the best weights that were counted: a check on the way costs a product.
     checks_end_alone = True
     # The status of a single pass that makes mistakes.
     unfinished = "not_separated"
@@ -437,12 +441,12 @@ class MistakeDriven(Solver):
         residual: np.ndarray | None = None,
     ) -> MistakeDrivenState:
         n, stored = problem.design.n_samples, problem.design.n_stored
-        # From zero every score is zero: no product is needed to know it.
+        # From zero weights every score is zero, without a product.
         scores = problem.linear(theta) if theta.any() else np.zeros(n)
         sample = np.arange(n)
         if stored > self.tuning.small:
             size = int(max(n / self.tuning.share, self.tuning.small * (n / stored)))
-            # Not from the passes' own generator, which would then shuffle otherwise.
+            # It is not drawn from the passes' own generator, which would then shuffle otherwise.
             own = np.random.default_rng(0)
             sample = np.sort(own.choice(n, size, replace=False, shuffle=False))
         none = np.empty(0)
@@ -511,7 +515,7 @@ class MistakeDriven(Solver):
         if self.order != "restart":
             state.position = 0
         state.passes += 1
-        # The weights of the last pass's end have been put up already: they do not stand again.
+        # The weights at the end of the last pass have been counted: they are no candidate again.
         corrected, stood, most = self._visited(problem, state, check_interrupt, -np.inf)
         state.corrected += corrected
         if corrected:
@@ -529,9 +533,10 @@ class MistakeDriven(Solver):
         stood: float,
         most: float = 0.0,
     ) -> tuple[int, float, float]:
-        """Visit the rows of a pass; the corrections, and what the weights stood for by its end.
+        """Visit the rows of a pass; return the corrections, and ``stood`` and ``most`` at its end.
 
-        ``stood`` are the visits since the last correction, ``most`` those of ``state.longest``.
+        ``stood`` is the number of visits since the last correction, ``most`` that of
+        ``state.longest``.
         """
         kernel, rule = self._visiting(problem), self._rule(problem)
         seen = _seen(state, stood, most)
@@ -548,7 +553,7 @@ class MistakeDriven(Solver):
             state.position, made, updates, latest = kernel(
                 *rows, rule, seen, begun, min(left, stretch), limit
             )
-            # Now, and not at the end: a look at the clock may end the pass.
+            # The tallies are stored now, and not at the end, because a limit may end the pass.
             state.elapsed, state.taken, stood, most = seen.tally.tolist()
             left -= made
             corrected += updates
@@ -584,14 +589,14 @@ class MistakeDriven(Solver):
         )
 
     def _at_once(self, problem: MistakeObjective, state: MistakeDrivenState) -> int:
-        """How many passes the next step makes."""
+        """The number of passes that the next step makes."""
         if not self.at_once or self.most is None or self.record or self.order != "cyclic":
             return 1
         stored = max(problem.design.n_stored, problem.design.n_samples)
         return min(self.most - state.passes, self.tuning.stretch // stored)
 
     def _several(self, problem: MistakeObjective, state: MistakeDrivenState) -> MistakeDrivenState:
-        """A step of several passes."""
+        """Make a step of several passes."""
         kernel = specialise(_passes, visit=self._visiting(problem), count=self._counting(problem))
         if state.passes == 0:
             order = self._arranged(problem, state)
@@ -627,9 +632,9 @@ class MistakeDriven(Solver):
         return state
 
     def _end(self, problem: MistakeObjective, state: MistakeDrivenState, corrected: int) -> None:
-        """Note how a pass with so many corrections ended."""
+        """Store how a pass with ``corrected`` corrections ended."""
         state.broken = not np.all(np.isfinite(state.theta))
-        # With restarts too: as many visits as there are rows, and none a mistake, reach the end.
+        # With restarts, too, as many visits without a mistake as there are rows reach the end.
         state.clean = corrected == 0 and not state.broken
         if state.clean and self.order == "replacement":
             # Rows that were not drawn may be mistakes.
@@ -670,7 +675,7 @@ class MistakeDriven(Solver):
         if not np.all(np.isfinite(theta)):
             return
         mistakes = self._counted(problem.judge, theta, state.sample, state.trial, state.fewest)
-        # The latest of equals is kept: as long as the passes make headway it is the better one.
+        # The latest of equal ones is kept: as long as passes make progress it is the better one.
         if mistakes <= state.fewest:
             whole = len(state.sample) == len(state.trial)
             state.best, state.best_scores = theta.copy(), state.trial.copy() if whole else None
@@ -685,8 +690,8 @@ class MistakeDriven(Solver):
     def should_check(
         self, problem: MistakeObjective, state: MistakeDrivenState, tol: float
     ) -> bool:
-        # A start without a mistake, a pass and weights that all rows were counted at are their own
-        # proof.
+        # A start without a mistake, a clean pass, and weights that were counted on all rows prove
+        # themselves.
         if state.passes == 0 and state.fewest == 0.0:
             return True
         return state.clean or state.faultless
@@ -698,7 +703,7 @@ class MistakeDriven(Solver):
 
 
 def reach_of(problem: MistakeObjective, longest: float) -> float:
-    """What the theorem divides by the squared margin, where a row has at most this squared length.
+    """The numerator over the squared margin in the theorem, for rows up to this squared length.
 
     It bounds the number of updates.
     """
@@ -708,7 +713,7 @@ def reach_of(problem: MistakeObjective, longest: float) -> float:
 def is_hopeless(
     problem: MistakeObjective, state: Any, most: int | None, patience: int | None
 ) -> bool:
-    """Whether passes over the rows have nothing to promise."""
+    """Whether the theorem promises nothing any more for passes over the rows."""
     tally, promise = np.array([state.elapsed, state.taken]), _promise(state, most, patience)
     known = state.fewest, state.passes, state.improved
     return bool(_is_hopeless(state.theta, problem.rate, tally, promise, *known))
@@ -729,12 +734,12 @@ def finalize(
     """The solution of a run at the weights that are its answer, with their certificate.
 
     The answer is the best weights by the solver's own rule, or the average, and does not depend
-    on how often anyone looked.
+    on the number of checks.
     """
     state, run = solution.state, solution.certificate
     n_iter = run.n_iter
     if run.primal == 0.0 and not state.clean and 0 < state.passes < max_passes:
-        # A look found out before the pass that would have been clean.
+        # A check found the weights before the pass that would have been clean.
         n_iter += 1
         ahead = state.position if solver.order == "restart" else 0
         if solver.record == "visits":
@@ -751,8 +756,9 @@ def finalize(
 def starting_points(
     coef: Any, intercept: Any, *, n_features: int, parts: int, fit_intercept: bool
 ) -> np.ndarray:
-    """The points to start from, a row for each problem, from what a user gave as ``coef_init``
-    and ``intercept_init``; zero for None.
+    """The points to start from, a row for each problem.
+
+    They are what a user gave as ``coef_init`` and ``intercept_init``; zero for None.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""What a method of minimising answers to: all that the driver calls.
+"""The protocol of a method of minimising: all that the driver calls.
 
-Six methods are the method's own.  The others state what a method knows besides, each with an answer
-for those that do not know it.
+Every method of minimising has six functions of its own.  The others give further knowledge of it,
+each with a default for those that have none.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from separatrix.objectives.passes import Evaluation
 
 @dataclass(frozen=True)
 class Candidate:
-    """A point that a solver offers for certification.
+    """A point that a solver gives for certification.
 
     Attributes
     ----------
     theta : ndarray
     residual : ndarray or None
-        Its dual point, where the solver has one.
+        The dual point that belongs to ``theta``, where the solver has one.
     scores : ndarray or None
         ``problem.linear(theta)``, where the solver has it exactly.
     adjoint : ndarray or None
@@ -45,11 +45,11 @@ class Solver(ABC):
     """One method of minimising: what it requires, and steps on a state of its own."""
 
     name: str = ""
-    # Whether the answer is the point that the method ends with, so that a check on the way, near a
-    # limit too, is of no use.
+    # Whether the answer is the point that the method ends with, so that a check on the way, also
+    # near a limit, is of no use.
     checks_end_alone: ClassVar[bool] = False
-    # What each method that came into question is expected to take, in passes over the rows, where
-    # this one was chosen by its cost.
+    # The forecast cost of each method that was considered, in passes over the rows, where this one
+    # was chosen by its cost.
     forecast: Mapping[str, float] = {}
 
     @abstractmethod
@@ -85,14 +85,14 @@ class Solver(ABC):
     def stopped(self, problem: Any, state: Any) -> str | None:
         """A status when the method can do no more, else None."""
 
-    # --- what a method may know besides ---------------------------------------------------------
+    # --- further knowledge of a method ----------------------------------------------------------
 
     def kept(self, problem: Any, state: Any) -> Any:
-        """What the end of a fit knows that one at another ``C`` can use; None for nothing."""
+        """The results at the end of a fit that one at another ``C`` can use; None for nothing."""
         return None
 
     def continued(self, kept: Any) -> Solver:
-        """The method for a fit at another ``C``, with what :meth:`kept` has of the one before."""
+        """The method for a fit at another ``C``, with :meth:`kept` of the fit before."""
         return self
 
     def suited(self, problem: Any) -> Solver:
@@ -104,7 +104,7 @@ class Solver(ABC):
         return self
 
     def judges_start(self, problem: Any) -> bool:
-        """Whether the method knows at its start how far there is to go, so that no check has to."""
+        """Whether the method bounds its gap at the start, so that no check there is needed."""
         return False
 
     def iterations(self, state: Any, before: int) -> int:
@@ -116,7 +116,7 @@ class Solver(ABC):
         return float("inf")
 
     def outlook(self, problem: Any, state: Any) -> float:
-        """The relative gap as floats give it, for next to nothing; NaN where it is not known."""
+        """The relative gap in floating point, at almost no cost; NaN where it is not known."""
         return float("nan")
 
     def sample_gap(self, state: Any) -> float:
@@ -124,7 +124,7 @@ class Solver(ABC):
         return float("nan")
 
     def earlier(self, problem: Any, state: Any) -> Candidate | None:
-        """A point that the method has come from and that may be better, where it began anew."""
+        """An earlier point of the method that may be better, where it began anew; else None."""
         return None
 
     def method(self, state: Any) -> str:
@@ -142,7 +142,7 @@ def require_parts(method: str, *parts: tuple[Any, str]) -> None:
         Objects, and the names of their attributes.
     """
     for owner, name in parts:
-        # Rows of a matrix that lies by columns are a copy, which is made when they are read.
+        # The rows of a matrix that lies by columns are a copy, which is made when they are read.
         if inspect.getattr_static(owner, name, None) is None:
             raise TypeError(f"{method} needs {name!r}, which {type(owner).__name__} does not have.")
 

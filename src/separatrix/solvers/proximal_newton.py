@@ -1,22 +1,22 @@
 """Newton's method for penalties with a kink at zero, on a working set of columns.
 
-Where most weights are zero at the optimum, most columns need no look: their product ``|x_j . r|``
-stays below the penalty's threshold.  A working set of the others, copied out of the design, has the
-objective to itself.  Coordinate descent with soft thresholds on its quadratic model says which
-weights are zero and the signs of the rest, a linear system their values; a line search makes the
-objective fall (Yuan, Ho and Lin, 2012; Lee, Sun and Saunders, 2014).  One product with all columns
-then finds those whose product is too strong (Johnson and Guestrin, 2015; Massias, Gramfort and
-Salmon, 2018).
+Where most weights are zero at the optimum, most columns need not be visited: their product
+``|x_j . r|`` stays below the penalty's threshold.  The objective is minimised over a working set of
+the others, copied out of the design.  Coordinate descent with soft thresholds on its quadratic
+model finds which weights are zero and the signs of the rest, a linear system their values; a line
+search makes the objective fall (Yuan, Ho and Lin, 2012; Lee, Sun and Saunders, 2014).  One product
+with all columns then finds those whose product is too strong (Johnson and Guestrin, 2015; Massias,
+Gramfort and Salmon, 2018).
 
 Where the Hessian of so few columns is cheap, the system is factorised and the model minimised
-exactly.  Where it would dwarf some dozens of products, there is none (:mod:`column_model`): the
-columns themselves are turned, so that each lies in one piece, and the model is minimised as closely
-as it deserves: at first by a pass or two, for far off the optimum the next model is worth more than
-the rest of this one (Yuan, Ho and Lin, 2012), and near it by conjugate gradients.  Several classes,
-whose Hessian has a block for every pair of them, have a model of their own
-(:mod:`class_columns`).
+exactly.  Where it would cost far more than some dozens of products, there is none
+(:mod:`column_model`): the columns themselves are turned, so that each lies in one piece, and the
+model is minimised as closely as is worthwhile: at first by a pass or two, for far from the optimum
+the next model is worth more than the rest of this one (Yuan, Ho and Lin, 2012), and near it by
+conjugate gradients.  Several classes, whose Hessian has a block for every pair of them, have a
+model of their own (:mod:`class_columns`).
 
-Of many rows it begins at about the optimum of a sample of them, found in the same way.
+With many rows it begins near the optimum of a sample of them, found in the same way.
 
 The dual point is not the slope of the loss at the new point but that of its linear model there.
 The product of the working set's columns is then exactly what the penalty allows, so that the gap is
@@ -43,7 +43,7 @@ from separatrix.solvers.column_model import ColumnModel, common_move, reach
 from separatrix.solvers.descent import GapDescent, optimum_of_sample
 from separatrix.solvers.protocol import Candidate, require_smooth
 
-# Passes of coordinate descent between two linear systems, and how many of these a step may take.
+# The passes of coordinate descent between two linear systems, and the most such rounds of a step.
 _PASSES = 5
 _ROUNDS = 200
 _LEAST = 1e-100
@@ -51,13 +51,13 @@ _LEAST = 1e-100
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _descend(hessian, slope, x, l1, lower, upper, classes, held, tol, passes):
-    """Coordinate descent on ``1/2 u' H u + slope.u + sum l1 |x + u|`` over steps ``u``.
+    """Run coordinate descent on ``1/2 u' H u + slope.u + sum l1 |x + u|`` over steps ``u``.
 
-    Of ``classes`` weights each that belong to one column, all move together before each moves by
-    itself.  ``held``: whether weights at a kink stay there.
+    The ``classes`` weights that belong to one column move together before each moves by itself.
+    ``held``: whether weights at a kink stay there.
     ``x`` moves to ``x + u``, within its bounds, and ``slope`` to the gradient of the smooth part
-    there.  Returns by how much, in the last pass, a slope was at most away from where it had to be;
-    ends after a pass where that is at most ``tol``.
+    there.  Returns the largest violation of a slope in the last pass; ends after a pass where that
+    is at most ``tol``.
     """
     worst = 0.0
     for _ in range(passes):
@@ -100,12 +100,12 @@ def _descend(hessian, slope, x, l1, lower, upper, classes, held, tol, passes):
 def _gain(
     slope: np.ndarray, move: np.ndarray, bend: np.ndarray, x: np.ndarray, kinks: Kinks
 ) -> float:
-    """What a move, whose product with the Hessian is ``bend``, adds to the model."""
+    """The change of the model by a move whose product with the Hessian is ``bend``."""
     sizes = inner(kinks.l1, np.abs(x + move) - np.abs(x))
     return inner(slope, move) + 0.5 * inner(bend, move) + sizes
 
 
-# Many systems of a few hundred unknowns, between loops of one thread.
+# One thread, because these are many systems of a few hundred unknowns, between loops of one thread.
 @pool.with_one_blas_thread
 def minimise_model(
     hessian: np.ndarray,
@@ -118,8 +118,8 @@ def minimise_model(
 ) -> None:
     """Move ``x`` and ``slope`` to the minimum of the model that :func:`_descend` describes.
 
-    On the coordinates that coordinate descent leaves elsewhere than at a kink, and as long as
-    none of them meets one, the model is quadratic and its minimum a linear system.
+    For the coordinates that coordinate descent leaves elsewhere than at a kink, and as long as
+    none of them meets one, the model is quadratic and its minimum the solution of a linear system.
     """
     fixed = hessian, slope, x, kinks.l1, kinks.lower, kinks.upper, classes
     met = False
@@ -156,7 +156,7 @@ def minimise_model(
                 move[k] = kink - x[k]
             if _gain(slope, other, turned, x, kinks) < _gain(slope, move, bend, x, kinks):
                 move, bend = other, turned
-        # What rounding leaves beyond a bound.
+        # Weights that rounding has put beyond a bound are moved back to it.
         x[:] = kinks.within(x + move)
         slope += bend
 
@@ -169,7 +169,7 @@ def _least(
     along: np.ndarray,
     l1: np.ndarray,
 ) -> float:
-    """A step below 1 where the slope along the line is a tenth of what it was, by bisection."""
+    """A step below 1 where the slope along the line is a tenth of that at 0, by bisection."""
 
     def slope(t: float) -> float:
         there = theta + t * direction
@@ -191,9 +191,10 @@ def _least(
 
 
 def level_of(problem: Any, theta: np.ndarray, value: float) -> float:
-    """The size of slopes that others are judged by: the least kink at zero.
+    """The scale of the slopes of the weights: the least kink at zero.
 
-    Where none has a size, the slopes of all weights with which the gap is the objective.
+    Where no kink has a size, it is the violation, common to all weights, at which the gap equals
+    the objective.
     """
     if problem.penalty.level > 0.0:
         return float(problem.penalty.level)
@@ -219,37 +220,37 @@ def _hessian_of(
 
 @dataclass(frozen=True)
 class ProximalNewtonState:
-    """Where the method stands.
+    """The state of the method.
 
     Attributes
     ----------
     theta, scores : ndarray
     value : float
-        The objective.
+        The objective at the point.
     residual, product : ndarray
-        The best dual point so far, of the value ``dual`` once it is made feasible, and ``X' r``.
+        The best dual point so far, with the value ``dual`` once it is made feasible, and ``X' r``.
     adjoint : ndarray or None
         ``X' r`` at the last dual point, None where the last step had none.
     pulls : ndarray or None
         The gradient of the loss at the point, where one pass gave it with the objective.
     index : ndarray
-        Columns of the working set.
+        The columns of the working set.
     part : Objective or None
-        The objective on them.
+        The objective on these columns.
     curvature, hessian : ndarray or None
-        Of ``part``, at this point or an earlier one; but for a ridge on the Hessian's diagonal,
-        which by itself is ``diagonal``.
+        The curvature of the rows and the Hessian of ``part``, at this point or an earlier one; the
+        Hessian has a ridge on its diagonal, which without it is ``diagonal``.
     damping : float
-        Factor of the ridge.
+        The factor of the ridge.
     by_columns : bool
-        Whether there is to be no Hessian any more; the scores are then sums of updates, and not a
+        Whether there are to be no more Hessians; the scores are then sums of updates, and not a
         product with the weights.
     ridge : float
-        Share of the Hessian's diagonal that is added to it.
+        The share of the Hessian's diagonal that is added to it.
     goal, fall, patience : float
-        By how much the slopes may be off, all together, after a step's coordinate descent; by how
-        much the last step made the objective fall, and a factor of what it has to fall to before
-        there are leaps.
+        The sum of the violations of the slopes that a step's coordinate descent may leave; the
+        decrease of the objective in the last step; and a factor of the decrease below which there
+        are leaps.
     """
 
     theta: np.ndarray
@@ -279,91 +280,94 @@ class ProximalNewtonState:
         return max(self.value - self.dual, 0.0) / max(abs(self.value), 1e-300)
 
     def gained_nothing(self, value: float, dual: float) -> bool:
-        """Whether a step to these left the value and the bound where they were."""
+        """Whether a step to these left the value and the bound unchanged."""
         still = self.value - value <= 1e-15 * abs(value)
         return still and dual - self.dual <= 0.01 * max(value - dual, 0.0)
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What the speed of the proximal Newton method depends on, and its optimum does not.
+    """The tuning parameters of the proximal Newton method, which affect its speed only.
 
     Parameters
     ----------
     rows : int
-        A sample has so many rows for each parameter.
+        The number of rows in a sample for each parameter.
     tall : float
-        A sample is worth its overhead from so many rows on; infinite for never.
+        The number of rows from which a sample is worth its overhead; infinite for never.
     steps : int
-        The most steps on a sample.
+        The largest number of steps on a sample.
     varies : float
-        Steps on a sample end where one gains less than this part of the objective, for as many
-        parameters as rows.
+        Steps on a sample end after one that gains less than this part of the objective, times the
+        number of parameters for each row.
     near : float
-        Columns whose adjoint comes this close to the threshold are taken in as well: the next step
-        may need them, and to copy the columns again costs more than a few zero weights among them.
+        The distance of the adjoint from the threshold, as a part of it, up to which columns are
+        taken in as well: the next step may need them, and to copy the columns again costs more than
+        a few zero weights.
     stale : float
-        The Hessian is kept as long as it foresees the fall of the objective to this part of it.
+        The error, as a part of the predicted decrease of the objective, up to which the Hessian is
+        kept.
     exact : float
         The model is minimised until its slopes are off by this part of the relative gap, times the
         threshold.
     forced : float
-        It is minimised no further than to this part of what the slopes are off at the start, times
+        It is minimised no further than to this part of the slopes' violation at the start, times
         the relative gap: the next model is then worth more than the rest of this one.
     little : int
-        Up to so many weights the rest costs nothing, and `forced` is not asked.
+        The number of weights up to which the rest costs nothing, and `forced` has no effect.
     promising : float
-        A step has a dual point where the model misses the objective by no more than this part of
-        the tolerance: the gap is several times what it misses.
+        A step has a dual point where the error of the model's prediction of the objective is at
+        most this part of the tolerance: the gap is several times that error.
     close : float
-        A step that misses the objective by no more than this part of it has a dual point for
-        however small a tolerance.
+        A step whose error is at most this part of the objective has a dual point for however small
+        a tolerance.
     far : float
-        A step that misses it by more than this part of it has none.
+        A step whose error is more than this part of the objective has none.
     ridge : float
         The ridge, as a part of the Hessian's diagonal and of the relative gap.
     cheap : float
-        The Hessian of the working set is formed, and factorised, where each costs no more than so
-        many products.
+        The largest cost, in products, of forming the Hessian of the working set, and of factorising
+        it.
     dense_speed : float
-        Where rows are full, a Hessian is formed so many times faster than products are taken.
+        The factor by which forming a Hessian of full rows is faster than taking products.
     blocks : float
-        A Hessian is factorised so many times faster than products are taken.
+        The factor by which factorising a Hessian is faster than taking products.
     few : int
-        Columns that may be needed are taken a part at a time, the strongest first, if they are no
-        more than so many or a Hessian of them all is cheap; otherwise all are taken in.
+        Columns that may be needed are taken in a part at a time, the strongest first, if there are
+        at most this many or if a Hessian of them all is cheap; otherwise all at once.
     dense : float
-        Steps have no Hessian from so many weights on: of the columns that they move, and with
-        several classes of all that may be needed.
+        The number of weights from which steps have no Hessian: those of the columns that a step
+        moves, or with several classes those of all columns that may be needed.
     whole : float
-        Steps are on all columns where more than this part of them may be needed: to copy the others
-        would cost more than the Hessian of the rest.
+        Steps are on all columns where more than this part of them may be needed: to copy these
+        would cost more than the rest add to the Hessian.
     sharper : float
-        A step without a Hessian descends until all slopes together are off by a goal, which is
-        multiplied by this once a single pass is enough.
+        A step without a Hessian descends until the sum of the violations is at most a goal, which
+        is multiplied by this once a single pass is enough.
     settled : tuple of pairs
         For L1, and for an elastic net, whose dual point need not keep to thresholds: a step leaps
-        once the last one made the objective fall by the first number times itself or less, and
-        ends where slopes are off by the second number times the threshold.
+        once the last one lowered the objective by at most the first number times its value, and the
+        leap ends where slopes are off by the second number times the threshold.
     proved : float
         A leap ends at the latest where slopes are off by this part of the tolerance times the
-        threshold: whatever else it waits for would prove more than is needed.
+        threshold: smaller violations would prove more than is needed.
     quadratic : float
-        Above that it goes on until slopes are off by no more than this part of what they were.
+        Above that it goes on until slopes are off by at most this part of the largest violation at
+        the start of the step.
     settled_classes : float
-        It is the first number of `settled` for several classes, whose weights move against twice
+        The first number of `settled` for several classes, whose weights move against twice
         their curvature, unless that is larger.
     crowd : float
-        After a leap that would have changed the signs of a larger share of weights than this, the
-        next one waits for a tenth of the fall.
+        The largest share of weights that may change their signs in a leap; after a larger one the
+        next leap waits until the decrease is ten times smaller.
     after : int
         The number of passes after a leap.
     proximal : float
-        Where the model leads nowhere, it gets a ridge of at least this part of the diagonal.
+        The least ridge, as a part of the diagonal, after a step that does not lower the objective.
     many : int
-        The most passes of coordinate descent in a step.
+        The largest number of passes of coordinate descent in a step.
     straight : float
-        A row's loss is taken to bend by at least this part of its slope: where it is straight, no
+        The least curvature of a row's loss, as a part of its slope: where the loss is straight, no
         distance would be too far.
     least_ridge : float
         The least ridge, which matters where columns depend on one another.
@@ -404,13 +408,13 @@ class Tuning:
 class ProximalNewton(GapDescent):
     """Newton's method with soft thresholds on a working set.  Needs curvature and a kink.
 
-    Beyond vectors it takes a copy of the working set's columns, with a Hessian of at most 2,500
-    weights, 50 MB, or where these columns are many, one of all, which the design keeps.
+    In addition to vectors it takes a copy of the working set's columns, with a Hessian of at most
+    2,500 weights, 50 MB, or where these columns are many, a copy of all, which the design keeps.
 
     Parameters
     ----------
     tuning : Tuning
-        What its speed depends on.
+        The tuning parameters, which affect the speed.
     """
 
     name = "proximal-newton"
@@ -439,7 +443,7 @@ class ProximalNewton(GapDescent):
             part = problem.some(self._sample_size(problem), rng)
             if part is not problem:
                 theta = self.optimum(part, rng, problem.check_interrupt)
-        # The scores of no weights need no product with the data.
+        # The scores of zero weights need no product with the data.
         scores = np.zeros((problem.design.n_samples, *problem.output_shape))
         value = problem.value(problem.zero(), scores)
         if theta.any():
@@ -448,7 +452,7 @@ class ProximalNewton(GapDescent):
             if there <= value:
                 scores, value = found, there
             else:
-                # A hint that is worse than none.
+                # The hint is worse than zero weights.
                 theta = problem.zero()
         nothing = np.zeros_like(problem.weights_of(theta))
         state = ProximalNewtonState(
@@ -463,13 +467,14 @@ class ProximalNewton(GapDescent):
         )
         if residual is not None:
             state = self._with_dual(problem, state, residual)
-        # The products that count are those at the point itself.
+        # The adjoint that is kept is the one at the point itself.
         return self._with_dual(problem, state, problem.residual(scores))
 
     def _sample_size(self, problem: Objective) -> int:
-        """The rows of a sample to begin with; all where a step on these costs little more."""
+        """The number of rows of a first sample; all where a step on them costs little more."""
         n = problem.design.n_samples
-        # A loss of the residual has next to one curvature: the first model is as good as the last.
+        # A loss of the residual has nearly the same curvature everywhere: the first model is as
+        # good as the last.
         if n < self.tuning.tall or problem.output_shape or problem.loss.of_residual:
             return n
         rows = max(self.tuning.rows * problem.shape[0], n // 16)
@@ -478,7 +483,7 @@ class ProximalNewton(GapDescent):
     def optimum(
         self, part: Objective, rng: np.random.Generator, check_interrupt: Callable[[], None]
     ) -> np.ndarray:
-        """About the optimum on a sample of the rows: as nearly as it may itself be off."""
+        """An approximate optimum on a sample of the rows, as exact as the sample itself."""
         state = self.init(part, part.zero(), rng)
         enough = self.tuning.varies * math.prod(part.shape) / part.design.n_samples
         steps = self.tuning.steps
@@ -489,7 +494,7 @@ class ProximalNewton(GapDescent):
     def _with_dual(
         problem: Objective, state: ProximalNewtonState, residual: np.ndarray
     ) -> ProximalNewtonState:
-        """The state with another dual point, and its own where that is the better one."""
+        """The state with another dual point where that is better; its adjoint is kept always."""
         residual = problem.clipped(residual)
         if problem.balances:
             residual = problem.balanced(residual)
@@ -506,11 +511,11 @@ class ProximalNewton(GapDescent):
         return replace(state, adjoint=adjoint)
 
     def _is_cheap(self, problem: Objective, index: np.ndarray) -> bool:
-        """Whether a Hessian of some columns costs little against the products that do without it.
+        """Whether a Hessian of some columns costs little compared with the products without it.
 
-        A row that has ``k`` entries in them makes ``k`` products in the one and one in the other;
+        A row that has ``k`` entries in them makes ``k`` products for the Hessian and one without;
         and the Hessian is to be factorised, too.  That of several classes is formed whatever it
-        takes: without, weights move against twice their curvature.
+        takes: without it, weights move against twice their curvature.
         """
         design, classes = problem.design, math.prod(problem.output_shape)
         weights = classes * len(index)
@@ -518,7 +523,7 @@ class ProximalNewton(GapDescent):
             return False
         cheap = self.tuning.cheap * design.n_samples
         if design.n_stored <= cheap and weights**2 <= 3.0 * self.tuning.blocks * self.tuning.cheap:
-            # Whichever columns they are; to count their entries costs a pass.
+            # This holds whichever columns they are; to count their entries costs a pass.
             return True
         stored, cells = int(design.column_counts[index].sum()), design.n_samples * len(index)
         speed = self.tuning.dense_speed if stored == cells else 1.0
@@ -541,14 +546,14 @@ class ProximalNewton(GapDescent):
         return tol
 
     def _working_set(self, problem: Objective, state: ProximalNewtonState) -> np.ndarray | None:
-        """The columns to look at: those in use, and of the others those pulled hardest.
+        """The columns to visit: those in use, and of the others those with the largest violation.
 
         None where several classes have too many weights in them for a Hessian.
         """
         d = problem.design.n_features
         w = problem.weights_of(state.theta)
         used = np.any(w.reshape(d, -1), axis=1)
-        # The distance of the slope, at zero or at the weight, from where it has to be.
+        # The violation of the slope, at zero or at the weight.
         excess = problem.penalty.violation(w, state.adjoint + problem.penalty.gradient(w))
         excess, level = excess.reshape(d, -1).max(axis=1), problem.penalty.l1
         inside = np.zeros(d, dtype=bool)
@@ -571,7 +576,8 @@ class ProximalNewton(GapDescent):
         if state.by_columns:
             return self._by_columns(problem, state, check_interrupt)
         d, pulls = problem.design.n_features, state.pulls
-        # The products of a dual point are those of columns that the model knew.
+        # The products of a dual point are of use for columns outside the last model alone: where
+        # most columns are in it, those at the point itself are taken.
         crowded = 2 * _used(problem, state.theta) > d
         if pulls is None and (state.adjoint is None or crowded):
             pulls = problem.adjoint(problem.residual(state.scores))
@@ -592,7 +598,7 @@ class ProximalNewton(GapDescent):
         kinks = part.penalty.kinks(part.shape, len(index))
         relative = min(state.relative_gap, 1.0)
         # Where columns depend on one another the model is flat, and its minimum far off or
-        # nowhere; a ridge that vanishes with the gap keeps the step within reach (Li, Fukushima,
+        # nowhere; a ridge that vanishes with the gap keeps the step short (Li, Fukushima,
         # Qi and Yamashita, 2004).
         ridge = 1.0 + self.tuning.ridge * relative * state.damping
         hessian[np.diag_indices_from(hessian)] = ridge * diagonal
@@ -622,7 +628,7 @@ class ProximalNewton(GapDescent):
             theta = kinks.within(old + t * direction)
             scores, value, whole, pulls = look(theta)
         missed = abs(value - state.value - foreseen)
-        # A dual point is worth its price where the model foresaw the objective.
+        # A dual point is worth its price where the model predicted the objective well.
         least, most = self.tuning.close, self.tuning.far
         promising = min(max(self.tuning.promising * self.tol, least), most)
         new = replace(state, adjoint=None)
@@ -631,7 +637,7 @@ class ProximalNewton(GapDescent):
             new = self._with_dual(problem, state, slopes)
         if not value <= state.value:
             return replace(new, status="precision_limit")
-        # Steps that had to be cut short say that the model is flatter than the objective.
+        # Steps that had to be cut short show that the model is flatter than the objective.
         damping = state.damping * (8.0 if t < 0.25 else 1.0 if t < 1.0 else 0.125)
         return replace(
             new,
@@ -653,8 +659,7 @@ class ProximalNewton(GapDescent):
     ) -> tuple[ColumnModel, np.ndarray, Kinks, np.ndarray]:
         """The model of the columns that may be needed.
 
-        Also returns all slopes, the kinks, and by how much slopes are away from where they have
-        to be.
+        Also returns all slopes, the kinks, and the violations of the slopes.
         """
         d = problem.design.n_features
         kinks = problem.penalty.kinks(problem.shape, d)
@@ -687,7 +692,7 @@ class ProximalNewton(GapDescent):
         state: ProximalNewtonState,
         check_interrupt: Callable[[], None],
     ) -> ProximalNewtonState:
-        """A step without a Hessian."""
+        """Make a step without a Hessian."""
         level = level_of(problem, state.theta, state.value)
         model, slope, kinks, away = self._column_model(problem, state)
         check_interrupt()
@@ -701,7 +706,7 @@ class ProximalNewton(GapDescent):
         settled = False
         if state.fall <= state.patience * share * abs(state.value):
             close = min(exactly * level, self.tuning.quadratic * float(away.max()))
-            # To prove a gap, slopes have to be no nearer to their thresholds than a part of it.
+            # To prove a gap, slopes need come no nearer to their thresholds than a part of it.
             close = max(close, self.tuning.proved * self.tol * level)
             ahead = model.leap(close, check_interrupt)
             if model.crowd > 0.0:
@@ -709,7 +714,7 @@ class ProximalNewton(GapDescent):
             settled = model.crowd <= self.tuning.crowd
             new = replace(new, patience=state.patience * (1.0 if settled else 0.1))
             worst, _ = model.descend(0.0, self.tuning.after, check_interrupt)
-        # Made feasible, the dual point is divided by 1 + off, and its value by no more than that.
+        # To make the dual point feasible, it is divided by 1 + off, and its value by at most that.
         off = worst / level
         if off < 0.5 or off <= self.tol * (1.0 + off):
             new = self._with_dual(problem, new, model.u)
@@ -724,7 +729,7 @@ class ProximalNewton(GapDescent):
             scores = state.scores + t * along
             value = problem.value(theta, scores)
         if not value <= state.value:
-            # The model leads nowhere, or nothing is left to gain; a stiffer one will tell.
+            # The model was too flat, or nothing is left to gain: a stiffer model shows which.
             return replace(
                 new,
                 ridge=max(32.0 * state.ridge, self.tuning.proximal),
@@ -737,7 +742,7 @@ class ProximalNewton(GapDescent):
             scores=scores,
             value=value,
             goal=goal,
-            # Where a leap did well the next step takes one, too.
+            # After a successful leap the next step takes one, too.
             fall=0.0 if settled and t == 1.0 else state.value - value,
             ridge=state.ridge / 4.0,
             status="precision_limit" if stuck else None,

@@ -1,21 +1,21 @@
-r"""A quasi-Newton method for penalties with a kink, where every look at the data is a pass.
+r"""A quasi-Newton method for penalties with a kink, where each evaluation is a pass over the data.
 
 The model of the objective at a point is that of the proximal Newton method (:mod:`proximal_newton`;
 Lee, Sun and Saunders, 2014): the gradient of all rows, a Hessian, and the kinks as they are.  Its
-minimum, found by coordinate descent with soft thresholds and linear systems, is where to look next,
+minimum, found by coordinate descent with soft thresholds and linear systems, is evaluated next,
 by a pass that gives the value, the gradient and the certificate alike.
 
 The Hessian is that of all rows, from the same pass, where there are few parameters: the method is
-then Newton's.  Of more it is that of a sample in memory, at whose optimum the search begins; what
-it is wrong about, the gradients tell, by the BFGS formula on the matrix itself (Nocedal and Wright,
-2006, 6.1; for composite objectives Scheinberg and Tang, 2016).  Under L1 the bound is away from the
-optimum by as much as the strongest product of a column exceeds the threshold, which is of the first
-order, so that steps must converge faster than linearly; these do.
+then Newton's.  With more parameters it is that of a sample in memory, at whose optimum the search
+begins; its errors are corrected from the gradients, by the BFGS formula on the matrix itself
+(Nocedal and Wright, 2006, 6.1; for composite objectives Scheinberg and Tang, 2016).  Under L1 the
+bound is away from the optimum by as much as the strongest product of a column exceeds the
+threshold, which is of the first order, so that steps must converge faster than linearly; these do.
 
-Of more columns than a Hessian is formed of, a step moves those that are in use or pulled at, and
-the sample's Hessian is scaled to the diagonal of that of all rows: a level that the sample lacks
-has a curvature nevertheless.  Where these are too many as well, the model is minimised by the
-sample's columns (:mod:`column_model`).
+With more columns than a Hessian is formed of, a step moves those that are in use or violate their
+thresholds, and the sample's Hessian is scaled to the diagonal of that of all rows: a level that the
+sample lacks has a curvature nevertheless.  Where these are too many as well, the model is minimised
+by the sample's columns (:mod:`column_model`).
 """
 
 from __future__ import annotations
@@ -38,36 +38,36 @@ from separatrix.solvers.protocol import require_smooth
 from separatrix.solvers.proximal_newton import ProximalNewton, level_of, minimise_model
 
 _HALVINGS = 40
-# Where there is no Hessian: passes over the columns between two leaps, and how many of these; and
-# the share of the diagonal by which the model rises.
+# For steps without a Hessian: the passes over the columns between two leaps, the largest number of
+# leaps, and the ridge of the model, as a share of the diagonal.
 _DESCENTS, _LEAPS, _RIDGE = 30, 20, 1e-9
 _LEAST = 1e-300
 
 
 @dataclass(frozen=True)
 class ProximalQuasiNewtonState(Point):
-    """Where the method stands.
+    """The state of the method.
 
     Attributes
     ----------
     relative_gap : float
-        As floats give it.
+        The relative gap in floating point.
     index : ndarray of int
-        Columns that the Hessian is of.
+        The columns of the Hessian.
     hessian : ndarray or None
-        Of the weights of these columns, and of the intercepts.
+        The Hessian of the weights of these columns, and of the intercepts.
     pairs : tuple
-        Steps and differences of gradients since.
+        The steps since the Hessian was formed, with the differences of the gradients.
     slow : int
-        How many of the steps since closed little of the gap.
+        The number of these steps that closed little of the gap.
     exact : bool
-        Whether Hessians are of all rows.
+        Whether Hessians are those of all rows.
     newton : bool
         Whether every pass gives the Hessian at its point as well.
     diagonal : ndarray or None
-        That of the Hessian of all rows, at an earlier point.
+        The diagonal of the Hessian of all rows, at an earlier point.
     stuck : int
-        How many steps in a row have gained nothing.
+        The number of steps in succession that have gained nothing.
     """
 
     relative_gap: float = np.inf
@@ -84,19 +84,19 @@ class ProximalQuasiNewtonState(Point):
 
 @dataclass(frozen=True)
 class Tuning:
-    """What the number of passes depends on, and the optimum does not.
+    """The tuning parameters, which affect the number of passes but not the optimum.
 
     Parameters
     ----------
     rows : int
-        A sample has so many rows for each parameter.
+        The number of rows in a sample for each parameter.
     few : int
-        A pass gives the Hessian of all rows as well, for little more, for at most so many
-        parameters.
+        The largest number of parameters for which a pass gives the Hessian of all rows as well, for
+        little more.
     dense : int
-        A Hessian is formed for at most so many parameters.
+        The largest number of parameters for which a Hessian is formed.
     memory : int
-        So many pairs of steps and differences of gradients are remembered.
+        The number of pairs of steps and differences of gradients that are remembered.
     exact : float
         The model is minimised to this part of the relative gap, times the threshold.
     near : float
@@ -104,9 +104,9 @@ class Tuning:
     slow : float
         A step that leaves more of the gap than this part makes the Hessian suspect.
     patience : int
-        The Hessian is formed anew after so many such steps.
+        The number of such steps after which the Hessian is formed anew.
     stuck : int
-        The method gives up after so many steps without a gain.
+        The number of steps without a gain after which the method gives up.
     """
 
     rows: int = 12
@@ -123,12 +123,12 @@ class Tuning:
 class ProximalQuasiNewton(GapDescent):
     """BFGS with soft thresholds.  Needs curvature, a kink, and an objective that is read in passes.
 
-    Beyond the sample it takes two square matrices of at most 2,500 weights.
+    In addition to the sample it takes two square matrices of at most 2,500 weights.
 
     Parameters
     ----------
     tuning : Tuning
-        What its speed depends on.
+        The tuning parameters, which affect the speed.
     """
 
     def __init__(self, tuning: Tuning = Tuning()) -> None:
@@ -192,7 +192,7 @@ class ProximalQuasiNewton(GapDescent):
         away = problem.penalty.violation(np.zeros_like(slope), slope).reshape(d, -1).max(axis=1)
         wanted = used | (away > -self.tuning.near * problem.penalty.l1)
         if state.hessian is not None:
-            # Those of the Hessian at hand stay, as long as there is room.
+            # The columns of the present Hessian stay, as long as there is room.
             more = wanted.copy()
             more[state.index] = True
             wanted = more if np.count_nonzero(more) <= most else wanted
@@ -207,7 +207,7 @@ class ProximalQuasiNewton(GapDescent):
     def _with_hessian(
         self, problem: Any, state: ProximalQuasiNewtonState, index: np.ndarray
     ) -> ProximalQuasiNewtonState:
-        """The state with a Hessian at its point, of some columns."""
+        """The state with a Hessian of some columns at its point."""
         whole = len(index) == problem.design.n_features
         part = problem if state.exact else self._sample(problem, state.rng)
         if part is problem and whole:
@@ -236,14 +236,14 @@ class ProximalQuasiNewton(GapDescent):
 
     @staticmethod
     def _updated(state: ProximalQuasiNewtonState, rows: np.ndarray) -> np.ndarray:
-        """The Hessian with what the pairs say put right."""
+        """The Hessian with the corrections from the pairs."""
         assert state.hessian is not None
         out = state.hessian.copy()
         others = np.ones(len(state.theta), dtype=bool)
         others[rows] = False
         for step, change in state.pairs:
             if step[others].any():
-                # Its difference of gradients is not of these columns alone.
+                # The difference of gradients is not of these columns alone.
                 continue
             bfgs_update(out, step[rows].ravel(), change[rows].ravel())
         return out
@@ -291,7 +291,7 @@ class ProximalQuasiNewton(GapDescent):
         if state.diagonal is None or state.slow >= self.tuning.patience:
             diagonal = problem.hessian_diagonal(problem.curvature(state.scores))
             state = replace(state, diagonal=diagonal, slow=0)
-        # Nothing that a Hessian of some columns was put right by holds for all of them.
+        # The corrections of a Hessian of some columns do not hold for all of them.
         state = replace(state, hessian=None, pairs=())
         assert state.diagonal is not None
         d = problem.design.n_features
@@ -299,7 +299,7 @@ class ProximalQuasiNewton(GapDescent):
         kinks = problem.penalty.kinks(problem.shape, d)
         penalty = np.broadcast_to(problem._penalty_curvature(), problem.shape)
         if part is problem:
-            # Without a sample there is the diagonal alone, of which twice is taken for more.
+            # Without a sample there is the diagonal alone, and twice of it is taken to be safe.
             bend = np.maximum(2.0 * state.diagonal, _LEAST)
             moved = state.theta - state.gradient / bend
             theta = np.sign(moved) * np.maximum(np.abs(moved) - kinks.l1 / bend, 0.0)
@@ -307,7 +307,7 @@ class ProximalQuasiNewton(GapDescent):
         curvature = part.curvature(part.linear(state.theta))
         own = part.hessian_diagonal(curvature) - penalty
         whole = np.maximum(state.diagonal - penalty, 0.0)
-        # In weights that are scaled, the sample's Hessian has the diagonal of that of all rows.
+        # In scaled weights, the sample's Hessian has the diagonal of that of all rows.
         scale, there = column_scale(own, whole)
         scale[d:] = 1.0
         lacking = np.where(there, 0.0, whole)
@@ -335,7 +335,7 @@ class ProximalQuasiNewton(GapDescent):
     ) -> ProximalQuasiNewtonState:
         """The state where the objective has fallen enough, on the way to the model's minimum.
 
-        ``rows`` are those of the point that move, ``theta`` where the minimum has them.
+        ``rows`` are the rows of the point that move, ``theta`` their values at the minimum.
         """
         old = state.theta[rows]
         direction = theta - old
@@ -351,13 +351,13 @@ class ProximalQuasiNewton(GapDescent):
             new = self._at(problem, whole, state.rng)
             if new.value <= state.value + 1e-4 * t * expected + noise:
                 break
-            # Where a parabola of this value and slope is lowest.
+            # The minimum of a parabola of this value and slope.
             rise = new.value - state.value - t * expected
             lowest = -0.5 * t * t * expected / rise if np.isfinite(rise) else 0.0
             t = float(np.clip(lowest, 0.1 * t, 0.5 * t))
         else:
             return replace(state, status="precision_limit")
-        # Where values no longer tell a fall from rounding the gap still does, now and then.
+        # Where values cannot distinguish a fall from rounding the gap still can, now and then.
         better = new.value < state.value - noise or new.relative_gap < 0.9 * state.relative_gap
         stuck = 0 if better else state.stuck + 1
         if stuck >= self.tuning.stuck:
@@ -377,7 +377,7 @@ class ProximalQuasiNewton(GapDescent):
 
 
 def _scale_to(hessian: np.ndarray, diagonal: np.ndarray) -> None:
-    """Scale a matrix to a diagonal; where it has nothing it gets just that."""
+    """Scale a matrix to a diagonal; a row without a diagonal entry gets that entry alone."""
     scale, _ = column_scale(np.diagonal(hessian).copy(), diagonal)
     hessian *= scale[:, None]
     hessian *= scale

@@ -2,27 +2,27 @@ r"""A quasi-Newton method for smooth losses with few parameters and many rows.
 
 The Hessian of a sample of the rows is factorised once, a few times as many rows as there are
 parameters, and stands in for that of all of them (sub-sampled Newton methods; Byrd, Chin, Neveitt
-and Nocedal, 2011; Erdogdu and Montanari, 2015).  What it is wrong about, the gradients tell: it
+and Nocedal, 2011; Erdogdu and Montanari, 2015).  Its errors are corrected from the gradients: it
 is the first matrix of the limited-memory BFGS formula (Nocedal, 1980).  An iteration then costs
 one pass over the data, which gives the value, the gradient and the certificate alike.
 
 It starts from the optimum on the sample, found in the same way on a sample of the sample.  Where
 there are too few rows to leave any out, and a Hessian costs as much as many passes, the first
-steps take its diagonal instead, beside what the rows have in common, scaled by what the last step
-has shown of the curvature (Liu and Nocedal, 1989):  where columns are nearly independent, or the
+steps take its diagonal instead, beside the part that rows have in common, scaled by the curvature
+that the last step has found (Liu and Nocedal, 1989):  where columns are nearly independent, or the
 loss is weak beside the penalty, they reach the optimum before a Hessian would be formed.  Where the
-rate at which they close the gap promises less, it is formed at the point reached.  The optimum on a
-sample is such a case, too, and all rows go on with what it has taught; the Hessian that they may
-then need is that of a sample again.
+rate at which they close the gap promises less, it is formed at the point reached.  The search for
+the optimum on a sample is such a case, too, and all rows go on with its scaled diagonal; the
+Hessian that they may then need is that of a sample again.
 
 Where the steps stop paying, the Hessian is formed anew at the point reached, on four times the
 rows; on all of them the method is Newton's.  Where that costs no more than a pass or two, and the
 steps close the gap slowly, it becomes Newton's at once.
 
-Without a penalty the gap is not known from the gradient's length, but from what the matrix at hand
-promises a step to gain, and the bound needs the Hessian of all rows.  That is formed once, where
-the steps come to their end: it says what is left, whether the loss falls for ever along what would
-be the next step, and the bound has it from there.  It is formed before, too, where the passes so
+Without a penalty the gap is not known from the gradient's length, but from the expected gain of a
+step by the matrix at hand, and the bound needs the Hessian of all rows.  That is formed once, where
+the steps come to their end: it gives the remaining gain, and shows whether the loss falls for ever
+along the next step; and the bound uses it.  It is formed before, too, where the passes so
 far have cost as much as it does.
 
 Along a path of strengths the loss at the end of one fit is known with its gradient, and so is that
@@ -62,27 +62,27 @@ from separatrix.solvers.descent import (
 from separatrix.solvers.newton import receding
 from separatrix.solvers.protocol import require_smooth
 
-# Where a Hessian is too large to factorise: how exactly systems with it are solved, and by how many
-# products at most.
+# For a Hessian too large to factorise: the tolerance of systems with it, and their largest number
+# of products.
 _TIGHT, _PRODUCTS = 1e-4, 100
-# The last steps whose rate is that at which those with a diagonal are expected to go on.
+# The number of last steps whose rate is expected to be that of further steps with a diagonal.
 _TRIED = 4
 
 
 @dataclass(frozen=True)
 class QuasiNewtonState(Point):
-    """Where the method stands."""
+    """The state of the method."""
 
     factor: Factor | _Iterated | _Diagonal | None = None
-    # What is factorised, where it is small enough to be kept for a fit at another strength.
+    # The factorised matrix, where it is small enough to be kept for a fit at another strength.
     hessian: np.ndarray | None = None
     # The sum of the curvatures of the rows there, at ``C = 1``.
     curvature: float = 0.0
-    # Rows behind the factor.
+    # The number of rows from which the factor was formed.
     rows: int = 0
     rng: Any = None
     pairs: tuple[tuple[np.ndarray, np.ndarray, float], ...] = ()
-    # How many of the steps since the factor did little; and how many steps there were.
+    # The number of steps since the factor that did little; and the number of all steps.
     slow: int = 0
     steps: int = 0
     # Whether steps are Newton's.
@@ -91,10 +91,10 @@ class QuasiNewtonState(Point):
 
 @dataclass(frozen=True)
 class _Kept:
-    """What the end of a fit says of one at another ``C``: all of it is of the loss at ``C = 1``.
+    """The loss and its derivatives at the end of a fit, at ``C = 1``, for a fit at another ``C``.
 
-    ``curvature`` is the sum of the curvatures of the rows, and ``rows`` are those behind the
-    Hessian.
+    ``curvature`` is the sum of the curvatures of the rows, and ``rows`` the number of rows from
+    which the Hessian was formed.
     """
 
     theta: np.ndarray
@@ -115,8 +115,8 @@ class _Kept:
 class _Iterated:
     """A Hessian too large to factorise: systems are solved by conjugate gradients.
 
-    That of a sample, with its columns scaled so that its diagonal is the one of all rows: of a
-    column that is seldom there a sample has none of its rows, or too many.
+    It is that of a sample, with its columns scaled so that its diagonal is that of all rows: a
+    sample has none of the rows of a rare column, or too many of them.
     """
 
     problem: Objective
@@ -129,7 +129,7 @@ class _Iterated:
     def of(
         cls, part: Objective, curvature: np.ndarray, exact: np.ndarray | None = None
     ) -> _Iterated:
-        """The Hessian of a part, of which the diagonal of the whole may be known."""
+        """The Hessian of a part, with the diagonal of the whole where that is known."""
         own = part.hessian_diagonal(curvature)
         diagonal = own if exact is None else exact
         penalty = np.broadcast_to(part._penalty_curvature(), own.shape)
@@ -139,9 +139,9 @@ class _Iterated:
         return cls(part, curvature, np.where(diagonal > 0.0, diagonal, 1.0), scale, lacking)
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
-        """The solution ``x`` of ``hessian x = rhs``, nearly to the last digit.
+        """The solution ``x`` of ``hessian x = rhs``, to a tight tolerance.
 
-        As nearly as the formula wants it, which takes it for one and the same matrix each time.
+        The formula needs it, since it takes the matrix to be the same each time.
         """
         shape, part = self.problem.shape, self.problem
         penalty = part._penalty_curvature()
@@ -159,9 +159,9 @@ class _Iterated:
 
 @dataclass(frozen=True)
 class _Diagonal:
-    """The diagonal of a Hessian, times the curvature that the last step has met beside it.
+    """The diagonal of a Hessian, times the curvature that the last step has found beside it.
 
-    ``gaps``: those of the points so far, from the first one on.
+    ``gaps``: the gaps of the points so far, from the first one on.
     """
 
     diagonal: Common
@@ -178,7 +178,7 @@ class _Diagonal:
         return self.diagonal.solve(rhs) / self.scale
 
     def after(self, pairs: tuple[tuple[np.ndarray, np.ndarray, float], ...], gap: float) -> Self:
-        """The same after another step."""
+        """The diagonal after another step."""
         scale = self.scale
         if pairs:
             _, y, product = pairs[-1]
@@ -187,7 +187,7 @@ class _Diagonal:
         return replace(self, scale=scale, gaps=(*self.gaps, gap))
 
     def left(self, goal: float) -> float:
-        """The steps that are expected to be left until the gap is at the goal."""
+        """The expected number of steps until the gap is at the goal."""
         gap, count = self.gaps[-1], min(_TRIED, len(self.gaps) - 1)
         if not gap > goal:
             return 0.0
@@ -197,47 +197,48 @@ class _Diagonal:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What the speed of the quasi-Newton method depends on, and its optimum does not.
+    """The tuning parameters of the quasi-Newton method, which affect its speed only.
 
     Parameters
     ----------
     rows : int
-        A sample has so many rows for each parameter: the Hessian is then right to a third or so.
+        The number of rows in a sample for each parameter: the Hessian is then right to a third or
+        so.
     cheap : float
-        A Hessian costs no more than a pass or two if it takes at most so many multiplications for
-        each stored entry.
+        The number of multiplications for each stored entry up to which a Hessian counts as no more
+        than a pass or two.
     blocks : float
-        A factorisation multiplies so many times faster.
+        The factor by which the multiplications of a factorisation are faster.
     near : float
         The optimum is near once the expected decrease is less than this part of the objective.
     closer : float
         Near the optimum, passes are the shorter way if a step leaves less of the gap than this;
         where this and `far` are infinite, steps never become Newton's.
     far : float
-        It is the same far from the optimum.
+        Far from the optimum, passes are the shorter way if a step leaves less of the gap than this.
     memory : int
-        So many pairs of steps and differences of gradients are remembered.
+        The number of pairs of steps and differences of gradients that are remembered.
     large : float
-        A sample is worth its overhead from so many stored entries on.
+        The number of stored entries from which a sample is worth its overhead.
     settling : float
-        From so many times as many where rows without curvature lessen the steps of Newton's method.
+        The factor of `large` where rows without curvature lessen the steps of Newton's method.
     dear : float
-        A Hessian that costs as much as so many passes waits for steps with its diagonal; infinite
-        for none that does.
+        The number of passes that a Hessian has to cost to wait for steps with its diagonal;
+        infinite for none that does.
     left : float
-        So many passes are left once there is a Hessian.
+        The number of passes that are left once there is a Hessian.
     goal : float
-        Passes are counted to this relative gap.
+        The relative gap to which passes are counted.
     sure : float
-        Without a penalty, the Hessian of all rows is formed once the matrix of a sample sees no
-        more than this part of the tolerance left.
+        Without a penalty, the Hessian of all rows is formed once the expected gain by the matrix of
+        a sample is at most this part of the tolerance.
     fewest : float
-        Without a penalty, a sample is worth the risk that it misleads if a Hessian costs at least
-        so many passes.
+        Without a penalty, the least number of passes that a Hessian has to cost for a sample to be
+        worth the risk that it misleads.
     gone : float
         A curvature below this part of the usual one is as good as none.
     most_kept : int
-        A Hessian of so many parameters at most is kept for a fit at another strength: 8 MB.
+        The largest number of parameters whose Hessian is kept for a fit at another strength: 8 MB.
     """
 
     rows: int = 12
@@ -266,12 +267,12 @@ class QuasiNewton(Descent):
     Parameters
     ----------
     tuning : Tuning
-        What its speed depends on.
+        The tuning parameters, which affect the speed.
     """
 
     name = "quasi-newton"
 
-    # What is known of a fit at another strength.
+    # The results of a fit at another strength.
     _kept: _Kept | None = None
 
     def __init__(self, tuning: Tuning = Tuning()) -> None:
@@ -292,7 +293,7 @@ class QuasiNewton(Descent):
             return None
         hessian = state.hessian / C
         hessian.flat[:: len(hessian) + 1] -= penalty / C
-        # Where margins have grown, all curvatures have become less.
+        # Where margins have grown, all curvatures have decreased.
         hessian *= curvature / state.curvature
         theta = state.theta.ravel()
         gradient = (state.gradient.ravel() - penalty * theta) / C
@@ -310,7 +311,7 @@ class QuasiNewton(Descent):
         return twin
 
     def _resumed(self, problem: Objective, rng: Any) -> QuasiNewtonState | None:
-        """A step of Newton's method from the end of the fit before, whose gradient is known."""
+        """The state after a Newton step from the end of the fit before, with its gradient."""
         kept = self._kept
         if kept is None or len(kept.theta) != math.prod(problem.shape):
             return None
@@ -356,7 +357,7 @@ class QuasiNewton(Descent):
         # The sample's Gram matrix may cost some dozens of passes, in the blocks of BLAS.
         return rows < n and rows * problem.design.gram_cost <= (600.0 * n * problem.design.n_stored)
 
-    # BLAS is asked for small systems only; its threads would go on waiting on the cores that
+    # BLAS is used for small systems only; its threads would go on waiting on the cores that
     # the passes need.
     @with_one_blas_thread
     def init(
@@ -371,13 +372,13 @@ class QuasiNewton(Descent):
         resumed = self._resumed(problem, rng)
         if resumed is not None:
             return resumed
-        # Of data in passes all rows may be such a part, which is then in memory.
+        # For data in passes all rows may be such a part, which is then in memory.
         part = problem if theta.any() else problem.some(rows, rng)
         if part is problem:
             # The factor comes with the first step.
             return start()
         small = self.init(part, theta, rng)
-        # Where a sample's optimum varies by as much as this, it is found.
+        # The optimum of a sample is found once steps gain no more than it varies by.
         enough = 0.05 * math.prod(problem.shape) / rows
         small = optimum_of_sample(self, part, small, 20, enough, problem.check_interrupt)
         if not problem.penalty.coercive and self._misleads(part, theta, small):
@@ -394,7 +395,7 @@ class QuasiNewton(Descent):
         return state if state.value < problem.null_loss() else start()
 
     def _misleads(self, part: Objective, start: np.ndarray, state: QuasiNewtonState) -> bool:
-        """Whether a sample's optimum is far off for want of rows, where no penalty holds it.
+        """Whether a sample's optimum is far off for lack of rows, where no penalty holds it.
 
         The curvature along some column is then gone, and along the others is not: its rows in the
         sample are of one class.
@@ -432,7 +433,7 @@ class QuasiNewton(Descent):
     def _with_factor(
         self, problem: Objective, state: QuasiNewtonState, rows: int
     ) -> QuasiNewtonState:
-        """The state with a new factor, from so many rows, and nothing remembered."""
+        """The state with a new factor, from ``rows`` rows, and nothing remembered."""
         n = problem.design.n_samples
         part = problem.some(min(rows, n), state.rng)
         scores = state.scores if part is problem else part.linear(state.theta)
@@ -442,7 +443,7 @@ class QuasiNewton(Descent):
         if int(np.prod(part.shape)) <= DENSE_HESSIAN:
             hessian = part.step_hessian(curvature)
             factor = factorise(hessian)
-            # In passes a fit has no curvatures at hand to keep it by.
+            # In passes a fit has no curvatures at hand to rescale it by.
             if problem.in_passes or len(hessian) > self.tuning.most_kept:
                 hessian = None
         else:
@@ -487,7 +488,7 @@ class QuasiNewton(Descent):
                 left = state.factor.left(self.tuning.goal * abs(state.value))
                 rows = self._sample_size(problem)
                 if left > forecast.hessian_in_passes(problem, rows / n) + self.tuning.left:
-                    # Its first steps are not held against it.
+                    # Its first slow step is not counted.
                     return replace(self._with_factor(problem, state, rows), slow=-1)
         elif state.slow >= 2:
             rows = 4 * state.rows if problem.penalty.coercive else n
@@ -501,7 +502,7 @@ class QuasiNewton(Descent):
         state = self._renewed(problem, state)
         check_interrupt()
         direction, slope = descent_direction(state, self._direction(state))
-        # The diagonal does not know how long its first step should be.
+        # The diagonal gives no length for its first step.
         whole = not isinstance(state.factor, _Diagonal) or bool(state.pairs)
         new, t = line_step(
             problem, state, direction, slope, check_interrupt, steepest=0.9, whole=whole
@@ -528,9 +529,9 @@ class QuasiNewton(Descent):
         return replace(new, exact=not self.gap(problem, new) < share * self.gap(problem, state))
 
     def _looked_ahead(self, problem: Objective, state: QuasiNewtonState) -> QuasiNewtonState:
-        """Without a penalty: the state with the Hessian of all rows, where it is time for that.
+        """The state with the Hessian of all rows, where that is due without a penalty.
 
-        It then knows what is left, and whether what is left is a way without an end.
+        It then has the expected gain, and a status where the loss falls for ever.
         """
         status = state.status or receding(problem, state.scores, state.value)
         near = self.gap(problem, state) <= self.tuning.sure * self.tol * abs(state.value)
@@ -551,7 +552,7 @@ class QuasiNewton(Descent):
     def gap(self, problem: Objective, state: QuasiNewtonState) -> float:
         """Return the gap with the slopes as dual point.
 
-        Without a penalty, what the matrix at hand expects a step to gain.
+        Without a penalty, it is the gain of a step that the matrix at hand predicts.
         """
         if problem.penalty.coercive:
             return super().gap(problem, state)

@@ -2,15 +2,15 @@ r"""Newton's method for objectives with a scale of their own, which may fall to 
 
 Where a plane fits enough of the rows exactly, the best scale of the residuals is the least one that
 is allowed, of the size of rounding.  The loss is then one of absolute deviations in all but name,
-and its curvature either infinite or zero: no method that looks at curvature gets anywhere on it.
+and its curvature either infinite or zero: no method that uses curvature makes progress on it.
 So the least scale starts at a share of the targets' spread and falls in stages, each of which is
-minimised from where the stage before ended (Madsen and Nielsen, 1993: rows on the plane and rows
-off it are soon told apart, and from there on weights and slopes move along a line).  The slopes of
-a stage obey the dual constraints of the objective as it stands, so that each stage has a dual point
-of it, and the certificate is about that one.
+minimised from where the stage before ended (Madsen and Nielsen, 1993: rows on the plane are soon
+distinguished from the others, and from there on weights and slopes move along a line).  The slopes
+of a stage obey the dual constraints of the objective as it stands, so that each stage has a dual
+point of it, and the certificate is about that one.
 
-A scale that stays above the first stage's least one never notices: the steps are those of the
-method for smooth losses.
+Nothing changes with a scale that stays above the first stage's least one: the steps are those of
+the method for smooth losses.
 
 References
 ----------
@@ -29,7 +29,7 @@ from separatrix.objectives.residual import ScaledResidualObjective
 from separatrix.solvers.newton import Newton
 from separatrix.solvers.protocol import Candidate, Solver, require_parts
 
-# The first least scale, as a share of the targets' spread; and by how much a stage lowers it.
+# The first least scale, as a share of the targets' spread; and the factor of it in each stage.
 _FIRST, _LOWER = 1e-2, 0.1
 # A stage ends at this share of the most that its least scale leaves out.
 _SHARE = 0.05
@@ -37,11 +37,11 @@ _SHARE = 0.05
 
 @dataclass(frozen=True)
 class ScaleState:
-    """Where the stage stands.
+    """The state of the present stage.
 
-    ``stage`` is its objective, ``method`` what minimises it and ``inner`` that method's state;
-    ``ended`` says whether the stage has come to its end, and ``turn`` is the point and the least
-    scale that the stage before ended with.
+    ``stage`` is its objective, ``method`` the method that minimises it and ``inner`` the state of
+    that method; ``ended`` says whether the stage has come to its end, and ``turn`` is the point and
+    the least scale that the stage before ended with.
     """
 
     stage: Any
@@ -92,7 +92,7 @@ class ScaleContinuation(Solver):
 
     @staticmethod
     def _lowered(problem: ScaledResidualObjective, state: ScaleState) -> ScaleState:
-        """The beginning of the next stage."""
+        """The state at the beginning of the next stage."""
         theta, scale = state.inner.theta, state.stage.least_scale
         stage = problem.with_least_scale(_LOWER * scale)
         method = Newton()

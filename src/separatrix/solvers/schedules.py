@@ -1,4 +1,4 @@
-r"""Schedules of learning rates: how far the ``k``-th step of a stochastic gradient method goes.
+r"""Schedules of learning rates: the length of the ``k``-th step of a stochastic gradient method.
 
 Robbins and Monro (1951) gave the condition under which such steps reach the optimum of a convex
 objective whatever the noise: the rates :math:`\eta_k` must carry anywhere and die out,
@@ -39,7 +39,7 @@ SCHEDULES = ("optimal", "invscaling", "constant")
 
 
 class Schedule(ABC):
-    """What all schedules are: a rate for every step, and what is known of the whole series.
+    """The base of all schedules: a rate for every step, and the properties of the whole series.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Schedule(ABC):
     squares_converge : bool
         Whether their squares add up to a finite number: the noise dies out.
     condition : str
-        What follows from the two, in words.
+        The consequence of the two, in words.
     """
 
     rate: float
@@ -69,7 +69,7 @@ class Schedule(ABC):
     @property
     @abstractmethod
     def numbers(self) -> tuple[float, float, float]:
-        """``(rate, tau, kappa)`` of ``rate (tau + k)^-kappa``: what a compiled loop needs."""
+        """The numbers ``(rate, tau, kappa)`` of ``rate (tau + k)^-kappa``, for a compiled loop."""
 
     @property
     @abstractmethod
@@ -98,7 +98,7 @@ class Constant(Schedule):
     Parameters
     ----------
     rate : float
-        Greater than 0.
+        The rate, greater than 0.
 
     Raises
     ------
@@ -143,7 +143,7 @@ class InverseTime(Schedule):
     Parameters
     ----------
     rate : float
-        Greater than 0: the rate of the first step.
+        The rate of the first step, greater than 0.
 
     Raises
     ------
@@ -184,11 +184,11 @@ class Power(Schedule):
     Parameters
     ----------
     rate : float
-        Greater than 0.
+        The factor of the rates, greater than 0.
     tau : float, default=0.0
-        At least 0.
+        The number added to ``k``, at least 0.
     kappa : float, default=1.0
-        From 0 to 1.
+        The exponent, from 0 to 1.
 
     Raises
     ------
@@ -237,15 +237,18 @@ class Power(Schedule):
 
     @classmethod
     def strongly_convex(cls, alpha: float, t0: float) -> Power:
-        r"""``1 / (alpha (t0 + k))``: the best, up to a factor, for an objective of curvature
-        ``alpha`` or more (Bottou, 2010).
+        r"""The schedule ``1 / (alpha (t0 + k))``.
+
+        It is the best, up to a factor, for an objective of curvature ``alpha`` or more (Bottou,
+        2010).
 
         Parameters
         ----------
         alpha : float
-            Greater than 0: the strength of the penalty ``alpha/2 |w|^2``.
+            The strength of the penalty ``alpha/2 |w|^2``, greater than 0.
         t0 : float
-            At least 0; ``1 / (alpha eta)`` makes the first rates about ``eta``.
+            The number added to ``k``, at least 0; ``1 / (alpha eta)`` makes the first rates about
+            ``eta``.
 
         Raises
         ------
@@ -280,13 +283,14 @@ def schedule_of(name: str, eta0: float, *, alpha: float, power_t: float) -> Sche
     Parameters
     ----------
     name : {"optimal", "invscaling", "constant"}
-        ``1 / (alpha (t0 + k))`` with ``t0 = 1 / (alpha eta0)``, which starts at about ``eta0``;
-        ``eta0 / k^power_t``; or ``eta0``.
+        The name of the schedule: ``1 / (alpha (t0 + k))`` with ``t0 = 1 / (alpha eta0)``, which
+        starts at about ``eta0``; ``eta0 / k^power_t``; or ``eta0``.
     eta0 : float
+        The first rate, or nearly so.
     alpha : float
-        Strength of the penalty.
+        The strength of the penalty.
     power_t : float
-        For "invscaling".
+        The exponent of "invscaling".
 
     Raises
     ------

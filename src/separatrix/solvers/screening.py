@@ -1,16 +1,16 @@
-r"""The hinge in passes: all rows as few, solved in memory, and looked at again.
+r"""The hinge in passes: few rows instead of all, solved in memory, and a check of all rows.
 
-Of very many rows few are near the kink at the optimum.  A sample's optimum says about where that
-is, and how far off scores are there (from its quarter's optimum to its own they move by
+If there are very many rows, few are near the kink at the optimum.  A sample's optimum shows about
+where that is, and how far off scores are there (from its quarter's optimum to its own they move by
 :math:`\sqrt 3` times as much).  One pass gathers the rows that may change sides, and adds up the
-others; what that makes is solved in memory, exactly; the next pass says whether others have changed
-sides, which is what the gap consists of, and gathers anew, from nearer.  To fix multipliers that
+others; the resulting problem is solved in memory, exactly; the next pass finds the others that have
+changed sides, which make up the gap, and gathers anew, from nearer.  To fix multipliers that
 are clearly at an end of their range is what shrinking does (Joachims, 1999; Hsieh et al., 2008);
 here nothing is ever wrong for long, since the rows that are fixed remain a bound, and every pass
-looks at all.
+visits all.
 
-Where memory does not hold the near rows, some stand for all: less of the sum is a sample's then
-than before, and the next point is nearer.
+Where memory does not hold the near rows, some of them stand for all: less of the sum is then
+sampled than before, and the next point is nearer.
 """
 
 from __future__ import annotations
@@ -28,34 +28,35 @@ from separatrix.solvers.driver import Solution, minimise, within
 from separatrix.solvers.protocol import Candidate, Solver, require_parts
 
 _SEED = 20
-# What an objective over blocks has that gathers the rows near a kink.
+# The parts of an objective over blocks that gathers the rows near a kink.
 _CAPABILITIES = ("look", "settle", "moved", "best")
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What the number of passes depends on, and the optimum does not.
+    """The tuning parameters, which affect the number of passes but not the optimum.
 
     Parameters
     ----------
     first : float
-        Rows are near up to so many times what their scores are off by: nearly none of the others
+        The first width, as a multiple of the error of the scores: nearly none of the rows beyond it
         changes sides.
     next : float
-        The next width is so many moves of the scores.
+        The next width, as a multiple of the move of the scores.
     least : float
-        The next width is at least this part of the last one.
+        The least next width, as a part of the last one.
     most : float
-        The next width is at most this part of the last one.
+        The largest next width, as a part of the last one.
     crowded : float
-        All rows count as near once more than this share of them is, where memory holds them; below
-        zero, all do from the start.
+        All rows count as near once more than this share of them is near, where memory holds them;
+        below zero, all do from the start.
     inner : float
-        The problem in memory is solved to this part of the tolerance.
+        The part of the tolerance to which the problem in memory is solved.
     wider : float
-        The width is multiplied by this where the gap has not fallen by half.
+        The factor of the next width, for each pass in succession in which the gap has not fallen by
+        half.
     tries : int
-        The most times in a row that the gap may not fall by half.
+        The largest number of passes in succession in which the gap does not fall by half.
     """
 
     first: float = 4.0
@@ -70,10 +71,10 @@ class Tuning:
 
 @dataclass(frozen=True)
 class ScreeningState:
-    """The point that was looked at last, and the one to look at next.
+    """The point of the last pass over all rows, and the point of the next one.
 
-    ``width`` is that of the last look; ``gap`` and ``exact`` are of the one before, and whether
-    all near rows were there.
+    ``width`` is that of the last pass; ``gap`` and ``exact`` are the gap of the one before, and
+    whether it had all near rows.
     """
 
     theta: np.ndarray
@@ -87,7 +88,7 @@ class ScreeningState:
 
 
 class _Nearby(AugmentedLagrangian):
-    """From a point whose scores are off by about so much."""
+    """The augmented Lagrangian from a point whose scores are off by about ``off``."""
 
     def __init__(self, off: float) -> None:
         super().__init__()
@@ -109,9 +110,9 @@ class Screening(Solver):
     Parameters
     ----------
     choose : callable
-        Gives the method for a problem in memory.
+        A function that gives the method for a problem in memory.
     tuning : Tuning
-        What its passes depend on.
+        The tuning parameters of the passes.
     """
 
     def __init__(self, choose: Callable[[Any], Solver], tuning: Tuning = Tuning()) -> None:
@@ -149,8 +150,8 @@ class Screening(Solver):
         return self._solved(problem, state, check_interrupt)
 
     def _of_sample(self, problem: Any, check_interrupt: Callable[[], None]) -> np.ndarray:
-        """The optimum on the sample, and how near is near there."""
-        # The same numbers whenever and wherever it is fitted.
+        """The optimum on the sample; also sets the width of the rows near the kink there."""
+        # The generator is the same whenever and wherever the sample is fitted.
         rng = np.random.default_rng(_SEED)
         part = problem.some(0, rng)
         if part is problem:
@@ -175,7 +176,7 @@ class Screening(Solver):
         off = 0.5 * width if math.isfinite(width) else math.inf
         tol = max(self.tuning.inner * self._tol, 1e-12)
         if not here.exact:
-            # No closer than some rows stand for all.
+            # The tolerance is that of a sample, since some of the rows stand for all.
             tol = max(tol, _of_samples(len(state.theta), here.near))
         found = self._minimised(here.objective, state.theta, off, tol, check_interrupt)
         problem.settle(here, found.theta, found.certificate)
@@ -189,7 +190,7 @@ class Screening(Solver):
             stuck = state.exact and bound.gap > 0.5 * state.gap
             failed = failed + 1 if stuck else 0
             if here.whole and not found.certificate.ok:
-                # Nothing else is left to try.
+                # No other remedy is left.
                 failed = self.tuning.tries + 1
             wanted = self.tuning.wider**failed * self.tuning.next * move
             least = self.tuning.least * width if math.isfinite(width) else 0.0
@@ -243,5 +244,5 @@ class Screening(Solver):
 
 
 def _of_samples(size: int, rows: int) -> float:
-    """How closely to solve what a sample of so many rows makes of a problem."""
+    """The tolerance for a problem on a sample of ``rows`` rows, with ``size`` parameters."""
     return float(np.clip(0.05 * size / max(rows, 1), 1e-8, 1e-3))

@@ -1,10 +1,10 @@
 """Newton's steps on small problems, each in one compiled call.
 
-Where there are few rows and columns, what surrounds the arithmetic takes longer than the
-arithmetic: a Newton step on a hundred rows is two microseconds of multiplications, and in NumPy a
-hundred of calls.  The steps here are those of :mod:`~separatrix.solvers.newton` and of
+Where there are few rows and columns, the overhead takes longer than the arithmetic: a Newton step
+on a hundred rows is two microseconds of multiplications, and in NumPy a hundred microseconds of
+calls.  The steps here are those of :mod:`~separatrix.solvers.newton` and of
 :mod:`~separatrix.solvers.augmented_lagrangian`, in whose place :class:`SmallNewton` takes them
-where :func:`fits` says so: the Hessian formed and factorised (Cholesky, its diagonal scaled to
+where :func:`fits` allows it: the Hessian formed and factorised (Cholesky, its diagonal scaled to
 one), a search along the scores for a slope that has fallen well and a value that has not risen,
 and for a loss with a kink its Moreau envelope, moved to new multipliers where only these can lower
 the gap (Li, Sun and Toh, 2018).
@@ -30,13 +30,13 @@ from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers.line_search import compiled_begin, compiled_trial
 from separatrix.solvers.protocol import Candidate, Solver
 
-# Up to so many entries and parameters NumPy's calls cost more than its products save: of sparse
-# rows, whose zeros are multiplied here, of dense ones, and of a loss with a kink, of which only the
-# rows near it have curvature.
+# The numbers of entries and parameters up to which NumPy's calls cost more than its products save:
+# of sparse rows, whose zeros are multiplied here, of dense ones, and of a loss with a kink, where
+# only the rows near it have curvature.
 _SPARSE, _SMOOTH, _KINKED = (20_000, 64), (120_000, 80), (500_000, 160)
-# By how many times the envelopes become sharper than the first, at most.
+# The largest sharpness of the envelopes, as a multiple of the first.
 _SHARPEST = 1e14
-# Targets are smaller than this, and the largest larger than its reciprocal.
+# The upper limit of the sizes of targets; the largest size is above its reciprocal.
 _WIDEST = 1e60
 
 
@@ -47,7 +47,7 @@ def _no_slack(a, z, upper, parameter):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def solve(h, gradient, out):
-    """Newton's direction from the lower half of a Hessian, which is overwritten; and its slope."""
+    """Find Newton's direction from the lower half of a Hessian, overwritten; return its slope."""
     p = gradient.shape[0]
     for j in range(p):
         out[j] = -gradient[j]
@@ -64,7 +64,7 @@ def solve(h, gradient, out):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _direction(x, fixed, old, gradient, out):
-    """Newton's direction, and the slope along it; of steepest descent where there is none."""
+    """Find Newton's direction, or else that of steepest descent; return the slope along it."""
     curvature, (n, d) = old[2], x.shape
     p = gradient.shape[0]
     h = np.zeros((p, p))
@@ -86,7 +86,7 @@ def _direction(x, fixed, old, gradient, out):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _linear(x, theta, out):
-    """``X w + b``."""
+    """Compute ``X w + b``."""
     n, d = x.shape
     for i in range(n):
         total = theta[d] if theta.shape[0] > d else 0.0
@@ -97,7 +97,7 @@ def _linear(x, theta, out):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _adjoint(x, slopes, out):
-    """The transpose of that."""
+    """Multiply slopes by the transpose of ``X``, with a last entry for ``b``."""
     n, d = x.shape
     for j in range(out.shape[0]):
         out[j] = 0.0
@@ -112,16 +112,16 @@ def _adjoint(x, slopes, out):
 
 @scalar
 def _prepare(fixed, old, new, sharpness):
-    """The centres of the envelopes, and how wide each of them is."""
+    """Store the centres and the widths of the envelopes."""
     upper = fixed[1]
     for i in range(upper.shape[0]):
         new[3, i] = old[3, i]
-        # Finite where a weight is next to nothing: what does not move must not cost 0 times inf.
+        # Finite where a weight is nearly zero: rows that do not move must not cost 0 times inf.
         new[4, i] = min(1.0 / (sharpness * upper[i]), 1e300) if upper[i] > 0.0 else 1.0
 
 
 def _losses(x, fixed, new, adjoint, total, parameter):
-    """The total and the losses at the scores; their slopes, curvatures and sums are stored."""
+    """Add the losses at the scores to the total; store their slopes, curvatures and sums."""
     y, upper, target = fixed[0], fixed[1], fixed[2]
     scores, slopes, curvature, centre, width = new[0], new[1], new[2], new[3], new[4]
     for i in range(x.shape[0]):
@@ -136,7 +136,7 @@ def _losses(x, fixed, new, adjoint, total, parameter):
 
 
 def _line(fixed, old, new, along, t, total, slope, parameter):
-    """The total and the losses at a point of a line, and the same of their slopes along it."""
+    """Add the losses at a point of a line to the total, and their slopes along it to ``slope``."""
     y, upper, target = fixed[0], fixed[1], fixed[2]
     for i in range(along.shape[0]):
         if upper[i] > 0.0:
@@ -148,7 +148,7 @@ def _line(fixed, old, new, along, t, total, slope, parameter):
 
 
 def _slack(fixed, new, parameter):
-    """What the envelopes leave of the losses' part of the gap."""
+    """The part of the gap that is due to the envelopes."""
     y, upper, target, total = fixed[0], fixed[1], fixed[2], 0.0
     for i in range(upper.shape[0]):
         if upper[i] > 0.0:
@@ -167,7 +167,7 @@ def _sharpen(fixed, new, growth):
 
 @scalar
 def _centre(x, new, theta):
-    """A single intercept stays where it is."""
+    """Leave a single intercept as it is."""
 
 
 @scalar
@@ -186,7 +186,7 @@ def _half_square(theta, penalised):
 
 @scalar
 def _distances(theta, adjoint, penalised):
-    """The share of the gap that the slopes have, and the squared length of the gradient."""
+    """The part of the gap that is due to the slopes, and the squared length of the gradient."""
     left, distance = 0.0, 0.0
     for j in range(penalised):
         left += (theta[j] + adjoint[j]) ** 2
@@ -198,7 +198,7 @@ def _distances(theta, adjoint, penalised):
 
 
 def _search(x, fixed, old, new, start, direction, penalised, value, slope, trial, parameter):
-    """The best length that a search along the scores finds after a first trial, or 0."""
+    """The best length in a search along the scores after a first trial, or 0."""
     t, bracket = trial
     along, ww, wd, dd = np.empty_like(new[0]), 0.0, 0.0, 0.0
     for j in range(penalised):
@@ -220,16 +220,16 @@ def _search(x, fixed, old, new, start, direction, penalised, value, slope, trial
 def _step(
     x, fixed, old, new, before, after, penalised, value, sharpness, growth, parameter, moving
 ):
-    """A Newton step, or without ``moving`` a first look at the point.
+    """Make a Newton step, or without ``moving`` evaluate the point for the first time.
 
-    ``fixed`` holds what the rows are; ``old`` and ``new`` their scores, the slopes there, and what
-    else the losses need; ``before`` and ``after`` the point and the sum of the slopes times the
-    rows, of which the first ``penalised`` numbers are weights.  ``growth`` is zero where the loss
-    has no kink, and ``parameter`` is the loss's.
+    ``fixed`` holds the data of the rows; ``old`` and ``new`` their scores, the slopes there, and
+    further numbers for the losses; ``before`` and ``after`` the point and the sum of the slopes
+    times the rows, of which the first ``penalised`` numbers are weights.  ``growth`` is zero where
+    the loss has no kink, and ``parameter`` is that of the loss.
 
-    Returns the new value and sharpness, what the step was expected to gain, the shares of the gap
-    that the slopes at this point and the multipliers as such have, whether the envelope has moved,
-    and how it went: 0 well, 1 as far as rounding allows, 2 not at all.
+    Returns the new value and sharpness, the expected gain of the step, the parts of the gap that
+    are due to the slopes at this point and to the multipliers, whether the envelope has moved, and
+    the outcome: 0 for success, 1 for a limit of precision, 2 for a failure.
     """
     p, theta, adjoint = before.shape[1], after[0], after[1]
     decrement, ended, squares, slope, trying = np.inf, 0, 0.0, 0.0, False
@@ -253,7 +253,7 @@ def _step(
         for j in range(p):
             here += direction[j] * (adjoint[j] + (theta[j] if j < penalised else 0.0))
         trial = compiled_trial(1.0, there, here, value, slope, compiled_begin(slope))
-        # Nearly all full steps are taken: only for another are the scores searched along.
+        # Nearly all full steps are taken: only after another is there a search along the scores.
         if trial[0] > 0.0:
             best = _search(
                 x, fixed, old, new, before[0], direction, penalised, value, slope, trial, parameter
@@ -268,7 +268,7 @@ def _step(
         ended = 2 if there > value else 1
     if moving and growth > 0.0:
         slack = _slack(fixed, new, parameter)
-        # Newton's steps lower the one share, new multipliers the other: work on the larger.
+        # Newton's steps lower the one part, new multipliers the other: work on the larger.
         if not (distance > 0.5 * slack and ended == 0):
             fresh = True
             sharpness *= growth
@@ -280,40 +280,40 @@ def _step(
 # Not frozen: that takes a third of the time of a step.
 @dataclass(slots=True)
 class SmallState:
-    """Where the method stands.
+    """The state of the method.
 
     Attributes
     ----------
     x : ndarray of shape (n_samples, n_features)
     fixed : ndarray of shape (3, n_samples)
-        Labels, the weights of the losses, and the targets of a loss of the residual; of several
-        classes their numbers and the weights.
+        The labels, the weights of the losses, and the targets of a loss of the residual; for
+        several classes the numbers of the rows' classes and the weights.
     rows : ndarray of shape (5, n_samples)
-        Scores, their slopes and curvatures, and the centres and widths of the envelopes; of several
-        classes scores and slopes, (2, n_samples, n_classes).
+        The scores, their slopes and curvatures, and the centres and widths of the envelopes; for
+        several classes scores and slopes, (2, n_samples, n_classes).
     point : ndarray of shape (2, n_parameters)
         The point, and the sum of the slopes times the rows.
     shape : tuple of int
-        That of the point.
+        The shape of the point.
     penalised : int
-        How many of its numbers are weights; they come first.
+        The number of weights in the point; they come first.
     value : float
     sharpness, growth : float
-        Of the envelopes; no growth where the loss has no kink.
+        The sharpness of the envelopes and its growth; no growth where the loss has no kink.
     sharpest : float
-        Where the method ends, for envelopes as narrow as that are lost in rounding.
+        The sharpness at which the method ends, because narrower envelopes are lost in rounding.
     parameter : float
-        The loss's.
+        The parameter of the loss.
     decrement, distance, slack : float
-        What the last step was expected to gain, and the gap's two shares.
+        The expected gain of the last step, and the two parts of the gap.
     fresh : bool
         Whether the envelope has just moved.
     stalled : int
-        How many envelopes in a row were left for the rounding.
+        The number of envelopes in succession that ended in rounding.
     status : str or None
     nearest : SmallState or None
-        Of the envelopes so far that one whose multipliers leave the least gap, where it is not
-        the last.
+        The state whose multipliers leave the least gap, among those at the ends of the envelopes so
+        far, where it is not the last one.
     """
 
     kernel: Any
@@ -346,7 +346,7 @@ class SmallState:
 
 
 def fits(problem: Any) -> bool:
-    """Whether a problem is small, and of a kind that the compiled steps know."""
+    """Whether a problem is small, and of a kind that the compiled steps can solve."""
     if type(problem) not in (MarginObjective, ResidualObjective):
         return False
     if problem.loss.of_residual and not _even(problem.targets):
@@ -366,7 +366,7 @@ def fits(problem: Any) -> bool:
 def _even(targets: np.ndarray) -> bool:
     """Whether targets vary, and their squares are well within the range of float64.
 
-    Of constant ones the least objective is zero, or nearly, where a relative gap means nothing.
+    With constant ones the least objective is zero, or nearly, where a relative gap means nothing.
     """
     low, high = float(targets.min()), float(targets.max())
     return low < high and 1.0 / _WIDEST < max(-low, high) < _WIDEST
@@ -387,7 +387,7 @@ def start(
     residual: np.ndarray | None = None,
     growth: float = 0.0,
 ) -> SmallState:
-    """The state at a point, around multipliers where there are some."""
+    """The state at a point, with the envelopes at multipliers where there are some."""
     loss, n = problem.loss, problem.design.n_samples
     rows, fixed = np.zeros((5, n)), np.zeros((3, n))
     if residual is not None and growth > 0.0:
@@ -447,14 +447,14 @@ def _moved(state: SmallState, moving: bool) -> SmallState:
     stalled = state.stalled + 1 if fresh and ended else 0
     status = None
     if state.growth == 0.0 and ended:
-        # The better of two points is kept where only rounding tells them apart.
+        # The better of two points is kept where they differ only by rounding.
         rows, point = (state.rows, state.point) if ended == 2 else (rows, point)
         status = "precision_limit"
     if stalled >= 4 or sharpness > state.sharpest:
         status = "precision_limit"
     nearest = state.nearest
     if state.fresh and (nearest is None or state.gap < nearest.gap):
-        # Without the one before it, or they would all be kept.
+        # Its own ``nearest`` is dropped, or they would all be kept.
         state.nearest, nearest = None, state
     return SmallState(
         state.kernel, state.x, state.fixed, rows, point, state.shape, state.penalised,
@@ -469,9 +469,9 @@ class SmallNewton(Solver):
     Parameters
     ----------
     name : str
-        That of the method.
+        The name of the method.
     start : callable
-        Gives the state at a point and a dual point.
+        A function that gives the state at a point and a dual point.
     """
 
     def __init__(self, name: str, start: Callable[..., SmallState]) -> None:
@@ -479,10 +479,10 @@ class SmallNewton(Solver):
         self._start = start
 
     def requires(self, problem: Any) -> None:
-        """Nothing: the method whose place this takes knows that it fits."""
+        """Do nothing: the method that this replaces has checked that the problem fits."""
 
     def judges_start(self, problem: Any) -> bool:
-        """Whether the gradient at the start bounds the gap there: without envelopes."""
+        """Whether the gradient at the start bounds the gap there, as it does without envelopes."""
         return bool(problem.smooth)
 
     def init(
@@ -511,14 +511,14 @@ class SmallNewton(Solver):
         return Candidate(state.theta, slopes, scores, adjoint)
 
     def earlier(self, problem: Any, state: SmallState) -> Candidate | None:
-        """The point of an envelope before; between two of them the multipliers are no bound."""
+        """A point from an earlier envelope; between two envelopes the multipliers give no bound."""
         return None if state.nearest is None else self.candidate(problem, state.nearest)
 
     def objective_at(self, state: SmallState) -> float:
         return state.value
 
     def should_check(self, problem: Any, state: SmallState, tol: float) -> bool:
-        """Whether the gap, as the step has found it, promises a certificate."""
+        """Whether the gap that the step found promises a certificate."""
         # Another step takes less time than a certificate that fails.
         if state.growth > 0.0 and not state.fresh:
             return False

@@ -19,14 +19,14 @@ from separatrix._compiled.elementary import exp_negative
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers.small_newton import SmallState, begin, solve, step_of
 
-# Parameters of all classes together, and rows times their square, up to which a Hessian in one
-# compiled loop takes less than NumPy's calls.
+# The largest number of parameters of all classes together, and of rows times its square, for which
+# a Hessian in one compiled loop takes less time than NumPy's calls.
 _PARAMETERS, _WORK = 64, 2_500_000
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _linear(x, flat, out):
-    """``X W + b``."""
+    """Compute ``X W + b``."""
     (n, d), classes = x.shape, out.shape[1]
     theta = flat.reshape(-1, classes)
     for i in range(n):
@@ -52,7 +52,7 @@ def _row(scores, own, p):
         rest += e if k != own else 0.0
     for k in range(classes):
         p[k] /= total
-    # The label's own without cancellation: minus what the others have.
+    # The label's own entry without cancellation: minus the sum of the others.
     p[own] = -rest / total
     shift = largest - scores[own]
     # Relative to the label's own score: the loss of a row far on its side keeps its digits.
@@ -61,7 +61,7 @@ def _row(scores, own, p):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _direction(x, fixed, old, gradient, out):
-    """Newton's direction, and the slope along it."""
+    """Find Newton's direction; return the slope along it."""
     codes, upper = fixed
     p, (n, d), classes, size = old[1], x.shape, old.shape[2], gradient.shape[0]
     rows = size // classes
@@ -112,12 +112,12 @@ def _direction(x, fixed, old, gradient, out):
 
 @scalar
 def _prepare(fixed, old, new, sharpness):
-    """No envelopes."""
+    """Do nothing, since there are no envelopes."""
 
 
 @scalar
 def _sharpen(fixed, new, growth):
-    """No envelopes."""
+    """Do nothing, since there are no envelopes."""
 
 
 @scalar
@@ -127,7 +127,7 @@ def _slack(fixed, new, parameter):
 
 @scalar
 def _losses(x, fixed, new, flat, total, parameter):
-    """The total and the losses at the scores; their slopes and the sums of these are stored."""
+    """Add the losses at the scores to the total; store their slopes and the sums of these."""
     (codes, upper), (n, d), scores, slopes = fixed, x.shape, new[0], new[1]
     classes = scores.shape[1]
     adjoint = flat.reshape(-1, classes)
@@ -146,7 +146,7 @@ def _losses(x, fixed, new, flat, total, parameter):
 
 @scalar
 def _line(fixed, old, new, along, t, total, slope, parameter):
-    """The total and the losses at a point of a line, and the same of their slopes along it."""
+    """Add the losses at a point of a line to the total, and their slopes along it to ``slope``."""
     (codes, upper), (n, classes) = fixed, along.shape
     p, moved = np.empty(classes), np.empty(classes)
     for i in range(n):
@@ -170,7 +170,7 @@ def _centre(x, new, theta):
 
 
 def fits(problem: Any) -> bool:
-    """Whether a problem is small, multinomial, and has the penalty that the steps know."""
+    """Whether a problem is small, multinomial, and has the penalty of the compiled steps."""
     if type(problem) is not SoftmaxObjective:
         return False
     design, size = problem.design, math.prod(problem.shape)

@@ -25,21 +25,21 @@ from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.solvers.driver import minimise, within
 from separatrix.solvers.protocol import Candidate, Solver
 
-# The first width in mean losses, so that most rows are on the parabola; by how much a stage narrows
-# it; and where it ends.
+# The first width in mean losses, so that most rows are on the parabola; the factor of it in each
+# stage; and the last width.
 _FIRST, _NARROWER, _LEAST = 2.0, 0.15, 1e-13
 # A stage ends at this share of the most that its envelope leaves out.
 _SHARE = 0.05
-# The most steps of one stage, and the most stages that may fail one after another.
+# The largest number of steps of a stage, and of stages in succession that may fail.
 _STEPS, _TRIES = 300, 8
 
 
 @dataclass(frozen=True)
 class SmoothingState:
-    """Where the last stage ended.
+    """The state at the end of the last stage.
 
     ``width`` is that of the next stage, ``good`` that of the last one that came to its end, and
-    ``failed`` the number of stages since.
+    ``failed`` the number of stages since that one.
     """
 
     theta: np.ndarray
@@ -56,7 +56,7 @@ class Smoothing(Solver):
     Parameters
     ----------
     choose : callable
-        Gives the method for a problem.
+        A function that gives the method for a problem.
     """
 
     def __init__(self, choose: Callable[[Any], Solver]) -> None:
@@ -99,7 +99,8 @@ class Smoothing(Solver):
         check_interrupt()
         n_iter = state.n_iter + max(1, found.certificate.n_iter)
         if not found.certificate.ok:
-            # Narrowed so much that no row is left on the parabola, and nothing has curvature.
+            # The envelope is so narrow that no row is left on the parabola, and nothing has
+            # curvature.
             wide = state.width * 4.0 if state.good == np.inf else np.sqrt(state.good * state.width)
             better = problem.value(found.theta) < problem.value(state.theta)
             return replace(
@@ -109,7 +110,7 @@ class Smoothing(Solver):
                 failed=state.failed + 1,
                 n_iter=n_iter,
             )
-        # Within the range of its multipliers, of which rounding may be beyond the edge.
+        # The residual is clipped to the range of its multipliers, which rounding may have left.
         residual = None if found.residual is None else problem.clipped(found.residual)
         width = state.width * (_NARROWER if state.failed == 0 else np.sqrt(_NARROWER))
         return SmoothingState(found.theta, residual, float(width), state.width, 0, n_iter)

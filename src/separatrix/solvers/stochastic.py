@@ -18,16 +18,16 @@ the data cuts short takes a step that is as much shorter.
 
 The weights are kept as ``scale`` times a vector (Shalev-Shwartz, Singer and Srebro, 2007), so that
 the penalty costs one multiplication and a sparse row only its entries; the average of the weights
-(Polyak and Juditsky, 1992) is kept as what a multiple of the vector exceeds it by, which changes
+(Polyak and Juditsky, 1992) is kept as the excess of a multiple of the vector over it, which changes
 only where the vector does (Xu, 2011).
 
-Every pass leaves the slope of the loss that each row was met with.  Their averages over the passes
-are multipliers of the dual, near the best ones when the weights are, and with them the objective
-gives its own bound.  Where the passes end, a Newton step or a few from the weights predict the
-slopes at the optimum, which are nearer still; the weights themselves are left alone.
+Every pass stores the slopes of the loss at the visits of each row.  The averages of these over
+the passes are multipliers of the dual, near the best ones when the weights are, and with them the
+objective gives its own bound.  Where the passes end, one Newton step or a few from the weights
+predict the slopes at the optimum, which are nearer still; the weights themselves are left alone.
 
-All passes of a fit are made in one compiled loop, which ends where the mean objective that the
-visits of a pass met with has not fallen any further for some passes, as scikit-learn's do; the
+All passes of a fit are made in one compiled loop, which ends where the mean objective over the
+visits of a pass has not fallen any further for some passes, as scikit-learn's do; the
 objective and its bound are evaluated at that point, once.
 """
 
@@ -66,15 +66,17 @@ from separatrix.solvers.protocol import Candidate, Solver, require_parts
 from separatrix.solvers.schedules import Schedule
 from separatrix.solvers.trace import Trace, Update
 
-# More visits a pass than this are taken for a mistake in the weights.
+# The largest number of visits in a pass; more are taken for a mistake in the weights.
 _MOST_VISITS = 1 << 28
-# The vector is brought up to scale when the scale falls below: the first keeps the digits of an
-# average, the second keeps from overflow.
+# The vector is brought up to scale when the scale falls below these: the first keeps the digits of
+# an average, the second prevents overflow.
 _FLOOR_AVERAGED = 1e-3
 _FLOOR = 1e-100
-# A learning rate is tried on a sample of at most so many visits, or on as many as have so many
-# stored entries; fewer are visited several times.  Rates that are best for a few steps are too
-# large for many, so that it should not be much shorter than what it stands for.
+# The sample on which a learning rate is tried: its largest numbers of visits and of stored entries,
+# and the visits that it may have whatever their entries; the visits of a trial up to which a
+# smaller sample is visited again, and the most passes over it.  Rates that are best for a few steps
+# are too large for many, so that the trial should not be much shorter than the fit that it stands
+# for.
 _TRIAL_VISITS = 100_000
 _TRIAL_ENTRIES = 1 << 23
 _LEAST_SAMPLE = 1_000
@@ -87,15 +89,15 @@ _MOST_PASSES = 30
 
 @dataclass(frozen=True)
 class Visits:
-    """Which rows a pass visits, in order.
+    """The rows that a pass visits, in order.
 
     Attributes
     ----------
     rows : ndarray of shape (n_visits,)
     shares : ndarray of shape (n_visits,) or (0,)
-        What a visit is worth, where it is not one everywhere.
+        The weight of each visit, where it is not one everywhere.
     factor : float
-        What the weights were multiplied by.
+        The factor by which the weights were multiplied.
     """
 
     rows: np.ndarray
@@ -118,15 +120,15 @@ class Visits:
         n_samples : int
         weights : ndarray of shape (n_samples,), optional
         order : ndarray of shape (n_samples,), optional
-            The rows in the order to visit them; as they lie by default.
+            The rows in the order of the visits; as they lie by default.
         relative : bool
-            Bring weights that are all below one up to a largest of one, which leaves the objective
-            as it is and saves the visits from being worth next to nothing.
+            Whether to scale weights that are all below one to a largest of one, which leaves the
+            objective as it is and keeps the weights of the visits from being tiny.
 
         Raises
         ------
         ValueError
-            For weights that ask for more visits than a pass can have.
+            For weights that require more visits than a pass can have.
         """
         kind = np.int32 if n_samples < 2**31 else np.int64
         order = np.arange(n_samples, dtype=kind) if order is None else order.astype(kind)
@@ -154,7 +156,7 @@ class Visits:
         return cls(rows, shares, factor)
 
     def first(self, count: int, rng: np.random.Generator) -> Visits:
-        """So many of the visits, drawn at random; all of them where there are no more."""
+        """The first ``count`` of the visits in a random order; all of them if there are no more."""
         drawn = rng.permutation(len(self.rows))[:count]
         shares = self.shares[drawn] if len(self.shares) else self.shares
         return Visits(self.rows[drawn], shares, self.factor)
@@ -179,11 +181,11 @@ class Visited(PointwiseObjective):
     Parameters
     ----------
     *arguments, **options
-        See the objective.
+        The arguments of the objective.
     visits : callable
-        Makes the :class:`Visits`; called when they are first needed.
+        A function that makes the :class:`Visits`; called when they are first needed.
     start : ndarray, optional
-        Where the steps begin; zero by default.
+        The weights at which the steps begin; zero by default.
     holdout : Holdout, optional
     """
 
@@ -197,7 +199,7 @@ class Visited(PointwiseObjective):
     ) -> None:
         super().__init__(*arguments, **options)
         weights = options.get("weights")
-        # Not the sum of what C has rounded: copies of a row must come to the same.
+        # Not the sum of the weights times C, which is rounded: copies of a row must give the same.
         self.weight = float(self.design.n_samples if weights is None else weights.sum())
         self._visits = visits
         self.start = start
@@ -211,12 +213,12 @@ class Visited(PointwiseObjective):
 
     @property
     def offsets(self) -> np.ndarray:
-        """The offset that the margin of each row, or of all, loses before its slope is taken."""
+        """The offset, of each row or of all, that margins lose before the slope is taken."""
         raise NotImplementedError
 
     @property
     def slope(self) -> tuple[Callable[..., Any], float, float]:
-        """The loss's slope for kernels, and what its argument and its value are multiplied by."""
+        """The loss's slope for kernels, and the factors of its argument and of its value."""
         raise NotImplementedError
 
     @property
@@ -225,7 +227,7 @@ class Visited(PointwiseObjective):
         return None
 
     def argument(self, rows: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """What the loss is of, where some rows have these scores."""
+        """The argument of the loss for some rows with these scores."""
         return self.y[rows] * scores
 
     @functools.cached_property
@@ -235,7 +237,7 @@ class Visited(PointwiseObjective):
 
     @functools.cached_property
     def shrinkage(self) -> float:
-        """The penalty's share in a visit: ``alpha`` of the module's formula."""
+        """The shrinkage by the penalty in a visit: ``alpha`` of the module's formula."""
         return self.penalty.strong_convexity / (self.C * self.weight)
 
     def zero(self) -> np.ndarray:
@@ -250,14 +252,14 @@ class StochasticObjective(Visited, MarginObjective):
     design, y, loss, penalty, C, weights, fit_intercept
         See :class:`~separatrix.objectives.margin.MarginObjective`.
     visits, start, holdout
-        When the rows are visited, from where on, and which are held out.
+        The order of the visits, the starting weights, and the rows that are held out.
     """
 
     @property
     def level(self) -> float:
-        """The offset that a margin loses before the slope of the loss is taken."""
+        """The offset that is subtracted from a margin before the slope of the loss is taken."""
         margin = getattr(self.loss, "margin", 0.0)
-        # Below the margin is at most the next number below it: one rule for both.
+        # "Below the margin" means at most the next number below it: one rule for both.
         return float(np.nextafter(margin, -np.inf)) if margin > 0.0 else 0.0
 
     @property
@@ -266,7 +268,7 @@ class StochasticObjective(Visited, MarginObjective):
 
     @property
     def slope(self) -> tuple[Callable[..., Any], float, float]:
-        # Without its margin: one compiled loop for all margins.
+        # The slope is without its margin: one compiled loop for all margins.
         margin = getattr(self.loss, "margin", 0.0)
         return (PerceptronLoss.slope_at if margin > 0.0 else self.loss.slope_at), 1.0, 1.0
 
@@ -283,7 +285,7 @@ class StochasticObjective(Visited, MarginObjective):
 
     @functools.cached_property
     def kink(self) -> float:
-        """Where the slope of a loss that is not smooth jumps, if it does so once."""
+        """The point at which the slope of a loss that is not smooth jumps, if it does so once."""
         low, high = -1e3, 1e3
         ends = self.loss.derivative(np.array([low, high]))
         for _ in range(60):
@@ -303,8 +305,8 @@ class StochasticObjective(Visited, MarginObjective):
     ) -> Bound:
         """Weak duality at ``theta``; see :meth:`separatrix.objectives.base.Objective.bound`.
 
-        Weights that put every row on the plane minimise the perceptron loss and tell no class
-        apart: mistakes by the rule.  They are taken for no answer.
+        Weights that put every row on the plane minimise the perceptron loss and do not distinguish
+        the classes: mistakes by the rule.  They are not accepted as an answer.
         """
         scores = self.linear(theta) if scores is None else scores
         if self.penalty.strong_convexity == 0.0 and self.loss_value(scores) == 0.0:
@@ -317,7 +319,7 @@ class StochasticObjective(Visited, MarginObjective):
     def objective_at(
         self, theta: np.ndarray, scores: np.ndarray | None
     ) -> tuple[float, np.ndarray] | None:
-        # Where it may be one of these weights, only the bound tells.
+        # Where it may be one of these weights, only the bound can decide.
         flat = self.penalty.strong_convexity == 0.0
         return None if flat else super().objective_at(theta, scores)
 
@@ -332,7 +334,7 @@ class StochasticResidual(Visited, ResidualObjective):
     design, targets, loss, penalty, C, weights, fit_intercept
         See :class:`~separatrix.objectives.residual.ResidualObjective`.
     visits, start, holdout
-        As of :class:`StochasticObjective`.
+        As in :class:`StochasticObjective`.
     """
 
     @property
@@ -350,9 +352,9 @@ class StochasticResidual(Visited, ResidualObjective):
 
 @scalar
 def dense_announce(rows, i):
-    """Announce row ``i`` of a dense matrix, which is read next: rows in random order miss."""
+    """Prefetch row ``i`` of a dense matrix, which is read next: rows in random order miss."""
     row = rows[0][i]
-    # A cache line of 64 bytes at a time.
+    # One access for each cache line of 64 bytes.
     for j in range(0, row.shape[0], 64 // row.itemsize):
         _prefetch(row, j)
 
@@ -362,7 +364,7 @@ def dense_announce(rows, i):
 
 @njit(nogil=True, cache=True)
 def _hashed(seed, k):
-    """The ``k``-th of 32 random bits each (Steele, Lea and Flood, 2014)."""
+    """The ``k``-th of a series of 32 random bits each (Steele, Lea and Flood, 2014)."""
     return mixed_word(seed + np.uint64(k) * GOLDEN) >> np.uint64(32)
 
 
@@ -375,7 +377,7 @@ def _mixed(seed, k):
 
 @njit(nogil=True, cache=True)
 def _shuffle(visits, shares, seed):
-    """Shuffle the visits where they lie (Durstenfeld, 1964)."""
+    """Shuffle the visits in place (Durstenfeld, 1964)."""
     half = np.uint64(32)
     for p in range(visits.shape[0] - 1, 0, -1):
         q = np.int64((_hashed(seed, p) * np.uint64(p + 1)) >> half)
@@ -386,14 +388,14 @@ def _shuffle(visits, shares, seed):
 
 # --- the loop -----------------------------------------------------------------------------------
 
-# What a pass leaves in ``now``, and what it is gathered by.
+# The entries of ``now``: the results of a pass, and its running sums.
 _SCALE, _GATHERED, _STOOD, _ELAPSED, _STEPS, _LOSSES, _CORRECTED, _MOVED, _LEAST, _STALE = range(10)
-# Why passes ended before as many as they might have been.
+# The reasons for which passes ended early.
 _GOES_ON, _CLEAN, _BROKEN, _SMALL, _STALLED = range(5)
 
 
 def fresh_counters() -> np.ndarray:
-    """``now`` before the first pass."""
+    """The array ``now`` before the first pass."""
     now = np.zeros(10)
     now[_SCALE], now[_MOVED], now[_LEAST] = 1.0, np.inf, np.inf
     return now
@@ -401,13 +403,13 @@ def fresh_counters() -> np.ndarray:
 
 @scalar
 def _no_value(z):
-    """Nothing: the loss is not followed."""
+    """Return zero: the loss is not followed."""
     return 0.0
 
 
 @scalar
 def _settle(theta, lag, summed, offset, now):
-    """Bring the vector up to scale, and add what has gathered to the sum of the weights."""
+    """Bring the vector up to scale, and add the pending part to the sum of the weights."""
     d = theta.shape[0] - offset
     scale = now[0]
     if lag.shape[0] > 0:
@@ -427,7 +429,7 @@ def _settle(theta, lag, summed, offset, now):
 
 
 class _Rule(NamedTuple):
-    """How a step is made, of ``batch`` rows.
+    """The rule of a step on ``batch`` rows.
 
     ``offsets`` has one entry, or one for each row; the slope is ``steep`` times ``slope_at`` of
     ``narrow`` times the margin less the level.  ``offset`` is 1 where the last weight is the
@@ -452,10 +454,10 @@ class _Rule(NamedTuple):
 
 
 class _Gathered(NamedTuple):
-    """What visits of rows change; see :class:`StochasticState`.
+    """The arrays that visits of rows change; see :class:`StochasticState`.
 
     ``pending`` are the slopes of the rows of a batch, and ``theta`` the weights divided by
-    ``now[0]``.  ``lag`` and ``summed``, unless they are empty, gather the sum of the weights after
+    ``now[0]``.  ``lag`` and ``summed``, unless they are empty, collect the sum of the weights after
     each step; ``scores`` and ``mistakes``, unless they are empty, keep the last score of every row
     and count its corrections.
     """
@@ -471,11 +473,11 @@ class _Gathered(NamedTuple):
 
 
 class _Ends(NamedTuple):
-    """What the end of a pass sees to.
+    """The data for the end of a pass.
 
-    ``worth``: what the visits of a pass are worth together; ``seed``: of the orders of the passes,
-    if they are ``shuffled``.  ``before`` keeps the weights at the end of the last pass that are
-    finite, ``kept`` these or their average; ``multipliers`` the averages of the slopes over the
+    ``worth``: the sum of the weights of the visits of a pass; ``seed``: the seed of the orders of
+    the passes, if they are ``shuffled``.  ``before`` keeps the last finite weights at the end of a
+    pass, ``kept`` these or their average; ``multipliers`` the averages of the slopes over the
     passes, divided by ``masses``.  ``clean``: whether a pass without a correction is the last one.
     With a ``step_tol`` above zero passes end where ``kept`` changes by less, and with a finite
     ``tol`` where the mean objective has not fallen by more than that below the least before for
@@ -507,7 +509,7 @@ def _rate(rule, k):
 
 @scalar
 def _shrink(rule, gathered, share):
-    """Take a share of the weights away, and bring them up to scale where little is left of it."""
+    """Shrink the weights by a share, and bring them up to scale where the scale is too small."""
     now = gathered.now
     now[0] *= 1.0 - share
     if abs(now[0]) < rule.floor:
@@ -565,7 +567,7 @@ def _descend(rows, y, visits, shares, rule, gathered, position, budget, limit):
                 if offset == 1:
                     theta[d] += step
                 if now[2] > 0.0:
-                    # What has gathered went without this step.
+                    # The pending part of the sum lacks this step.
                     row_add(rows, i, now[1] * change, lag)
                     if offset == 1:
                         lag[d] += now[2] * step
@@ -583,15 +585,15 @@ def _descend(rows, y, visits, shares, rule, gathered, position, budget, limit):
     return position, made, latest
 
 
-# What the template is written against.
+# The function that the template is written against.
 descend = _descend
 
 
 @scalar
 def _answer(rule, gathered, ends):
-    """Keep the weights, or their average, at the end of a pass; returns their squared length.
+    """Keep the weights, or their average, at the end of a pass; return their squared length.
 
-    NaN where one of them is not finite: nothing is kept then.
+    The result is NaN where one of them is not finite: nothing is kept then.
     """
     theta, summed, now, kept = gathered.theta, gathered.summed, gathered.now, ends.kept
     for j in range(theta.shape[0]):
@@ -627,7 +629,7 @@ def _average_slopes(slopes, multipliers, masses, passes):
 
 @scalar
 def _end(rule, gathered, ends, passes):
-    """See to the end of a pass; returns the reason to make no further one, or 0."""
+    """Process the end of a pass; return the reason to make no further one, or 0."""
     now = gathered.now
     _settle(gathered.theta, gathered.lag, gathered.summed, rule.offset, now)
     square = _answer(rule, gathered, ends)
@@ -645,17 +647,17 @@ def _end(rule, gathered, ends, passes):
 
 
 def _epochs(rows, y, visits, shares, rule, gathered, ends, position, passes, until, budget, limit):
-    """Passes from ``position`` on: up to ``until`` of them, ``budget`` visits or ``limit``
-    corrections, or until there is a reason to end.
+    """Make passes from ``position`` on, until a limit or a reason to end.
 
-    Returns the next position, the passes begun, the corrections, the row of the last one, and why
-    the passes ended.
+    The limits are ``until`` passes, ``budget`` visits and ``limit`` corrections.
+    Returns the next position, the passes begun, the corrections, the row of the last one, and the
+    reason for which the passes ended.
     """
     now, end = gathered.now, visits.shape[0]
     corrections, latest, reason, begun = 0, -1, 0, passes
     while True:
         if position >= end:
-            # A pass is begun where there is time for all of it, or for no whole one at all.
+            # A pass is begun if there is time for all of it, or if it is the first of a call.
             if passes >= until or (passes > begun and budget < end):
                 break
             if ends.shuffled:
@@ -683,7 +685,7 @@ def _epochs(rows, y, visits, shares, rule, gathered, ends, position, passes, unt
 
 
 def _score(rows, some, offset, theta, out):
-    """The scores of some rows."""
+    """Compute the scores of some rows."""
     d = theta.shape[0] - offset
     for p in range(some.shape[0]):
         if p + 1 < some.shape[0]:
@@ -693,15 +695,15 @@ def _score(rows, some, offset, theta, out):
 
 @dataclass
 class ResumeState:
-    """What earlier calls leave to the next one.
+    """The results of earlier calls for the next one.
 
     Attributes
     ----------
     steps : int
-        Steps taken.
+        The number of steps taken.
     elapsed : float
-        The weights of the average, added up: the visits that it is over, or of "linear" the
-        numbers of the steps.
+        The sum of the weights in the average: the number of visits that it is over, or with
+        "linear" the sum of the numbers of the steps.
     average : ndarray or None
     """
 
@@ -712,43 +714,44 @@ class ResumeState:
 
 @dataclass
 class StochasticState:
-    """The weights and what the passes gather beside them; updated in place.
+    """The weights and the data that the passes collect; updated in place.
 
     Attributes
     ----------
     theta : ndarray
-        The weights now; within a pass, divided by the scale.
+        The present weights; within a pass, divided by the scale.
     before : ndarray
-        The last weights at the end of a pass that are finite.
+        The last finite weights at the end of a pass.
     kept : ndarray
-        What the last pass ended with: the weights, or their average.
+        The answer at the end of the last pass: the weights, or their average.
     now : ndarray
-        Scale, what has gathered since the scale was one, visits since, visits of the average
-        before, and steps; of the last pass the sum of the losses, the corrections and how far the
-        answer moved; the least mean objective of a pass, and for how many passes it was no less.
+        The scale; the pending sum of scales and the pending visits since it was one, the visits in
+        the average before, and the number of steps; for the last pass the sum of the losses, the
+        corrections and the move of the answer; the least mean objective of a pass, and the number
+        of passes since it fell by more than the tolerance.
     lag, summed : ndarray
         The sum of the weights after each step: ``summed + now[1] theta - lag``.
     visits, shares : ndarray
-        The rows of a pass in order, and what each visit is worth.
+        The rows of a pass in order, and the weight of each visit.
     slopes, multipliers : ndarray of shape (n_samples,)
-        The slopes that the rows were met with in this pass, and their average over the passes.
+        The slopes at the visits of the rows in this pass, and their average over the passes.
     mass : ndarray of shape (n_samples,)
-        What the visits of each row add up to in a pass.
+        The sum of the weights of the visits of each row in a pass.
     scores : ndarray
-        Where a pass can be clean, what every row scored when it was last visited.
+        The score of every row at its last visit, where a pass can be clean.
     mistakes, updates, recorded : ndarray, list of Update, ndarray
-        What was recorded, and the weights that it ends with.
+        The numbers of corrections, the recorded corrections, and the weights after the last one.
     best, best_score, stale : ndarray or None, tuple, int
         The weights that were best on the rows held out, how good they were (the share of them
-        that is right, and minus their loss), and for how many passes there were no better.
+        that is right, and minus their loss), and the number of passes without better ones.
     held : list of float
-        The share that is right after each pass.
+        The share of the rows held out that is right after each pass.
     seed : numpy.uint64
-        Of the orders of the passes.
+        The seed of the orders of the passes.
     position, passes : int
-        The next visit, beyond the last where no pass is under way; passes begun.
+        The next visit, beyond the last where no pass is under way; and the number of passes begun.
     reason : int
-        Why the passes ended, where they did.
+        The reason for which the passes ended, where they did.
     """
 
     theta: np.ndarray
@@ -788,7 +791,7 @@ class StochasticState:
 
     @property
     def moved(self) -> float:
-        """Return the change of the answer by the last pass, relative to its length."""
+        """The change of the answer by the last pass, relative to its length."""
         return float(self.now[_MOVED])
 
     @property
@@ -797,18 +800,18 @@ class StochasticState:
 
     @property
     def elapsed(self) -> float:
-        """The weights of the average, added up."""
+        """The sum of the weights in the average."""
         return float(self.now[_ELAPSED] + self.now[_STOOD])
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What the speed of passes depends on.
+    """The tuning parameters of passes, which affect their speed.
 
     Parameters
     ----------
     stretch : int
-        So many stored entries are read between two looks at the clock.
+        The number of stored entries that are read between two checks of the time.
     """
 
     stretch: int = 1 << 23
@@ -822,28 +825,28 @@ class StochasticDescent(Solver):
     schedule : Schedule
         The learning rates.
     batch_size : int
-        Rows of one step.
+        The number of rows in a step.
     shuffle : bool
-        Another order in every pass, or the rows as they come.
+        Whether every pass has another order; otherwise the rows come as they lie.
     average : "linear", bool or int
-        Average the weights after each step, from this visit on, counted from 1, or from the first;
-        False or 0 for none.  "linear" has each count as much as its number (Lacoste-Julien,
+        The visit from which on the weights after each step are averaged, counted from 1, or True
+        for the first; False or 0 for none.  "linear" weighs each by its number (Lacoste-Julien,
         Schmidt and Bach, 2012), which forgets the start sooner.
     step_tol : float, optional
-        Stop when a pass changes the weights by less than this, relative to their length.
+        Passes end when one changes the weights by less than this, relative to their length.
     patience : int
-        Stop after so many passes without a better score on the rows held out, or with ``tol``
-        without a better objective.
+        The number of passes without a better score on the rows held out, or with ``tol`` without a
+        better objective, after which a fit ends.
     tol : float, optional
-        Stop after ``patience`` passes in which the mean objective that the visits met with was not
-        below the least before by more than this.  For losses that kernels know the value of.
+        A fit ends after ``patience`` passes in which the mean objective over the visits was not
+        below the least before by more than this.  It needs a loss whose value kernels can compute.
     record : bool
-        Keep every correction.  For rows one at a time, and no penalty.
+        Whether to keep every correction.  It needs rows one at a time, and no penalty.
     most : int, optional
-        The most passes of a fit.  Where it is known, a step makes as many of them as there is time
-        for between two looks at the clock; otherwise it makes one.
+        The largest number of passes of a fit.  Where it is known, a step makes as many of them as
+        there is time for between two checks of the time; otherwise it makes one.
     tuning : Tuning
-        What its speed depends on.
+        The tuning parameters, which affect the speed.
     """
 
     # The answer is the point that the passes end with: points on the way are not checked for it.
@@ -898,7 +901,7 @@ class StochasticDescent(Solver):
             now=fresh_counters(),
             lag=np.zeros_like(theta) if self.average else none,
             summed=np.zeros_like(theta) if self.average else none,
-            # Shuffled in place, so that every problem needs its own.
+            # The visits are shuffled in place, so that every problem needs its own.
             visits=visits.rows.copy() if self.shuffle else visits.rows,
             shares=visits.shares.copy() if self.shuffle else visits.shares,
             slopes=np.zeros(n),
@@ -962,7 +965,7 @@ class StochasticDescent(Solver):
         problem : Visited
         state : StochasticState
         check_interrupt : callable
-            Called within passes that take long.
+            A function that is called within passes that take long.
         until : int
         """
         kernel = self._kernel(problem)
@@ -1016,7 +1019,7 @@ class StochasticDescent(Solver):
             first=max(1, -(-begins // self.batch_size)),
             linear=int(self.average == "linear"),
             floor=_FLOOR_AVERAGED if self.average else _FLOOR,
-            # Rows that come as they lie announce themselves.
+            # Rows in their order in memory need no announcement.
             random=self.shuffle,
         )
         gathered = _Gathered(
@@ -1075,14 +1078,14 @@ class StochasticDescent(Solver):
         if state.best is not None:
             return Candidate(state.best)
         if state.position < len(state.visits):
-            # In the middle of a pass.
+            # The fit has stopped in the middle of a pass.
             settle(problem, state)
             theta = state.theta.copy() if problem.ends else self._answer(state)
             return Candidate(theta if np.all(np.isfinite(theta)) else state.kept.copy())
         if state.passes == 0:
             return Candidate(state.kept.copy())
         if problem.ends:
-            # Whether there is anything to correct is up to the weights, not to their average.
+            # A pass is clean by the weights themselves, and not by their average.
             return Candidate(state.before.copy())
         if problem.penalty.strong_convexity == 0.0:
             return Candidate(state.kept.copy())
@@ -1105,7 +1108,7 @@ class StochasticDescent(Solver):
 
 
 def remember(problem: LinearProblem, state: Any, sample: int) -> None:
-    """Add the last correction to the ``updates`` of a state, of a row that has caused it."""
+    """Add the last correction, caused by row ``sample``, to the ``updates`` of a state."""
     # The weights before an update are those after the one before it: one copy serves both.
     before, after = state.recorded, read_only(state.theta.copy())
     state.recorded = after
@@ -1123,7 +1126,7 @@ def remember(problem: LinearProblem, state: Any, sample: int) -> None:
 
 
 def announcing(problem: Visited) -> Callable[..., Any]:
-    """How rows in random order announce themselves."""
+    """The function that announces rows in random order."""
     announce = problem.design.row_prefetch
     # Short and long rows alike: the processor does not guess where the next one lies.
     return dense_announce if announce is dense_prefetch else announce
@@ -1147,11 +1150,11 @@ def scores_of(problem: Visited, some: np.ndarray, theta: np.ndarray) -> np.ndarr
 
 # --- bounds ---------------------------------------------------------------------------------------
 
-# The shares of the rows that a kink is rounded off for, one step each.
+# The shares of the rows for which a kink is rounded off, one step each.
 _BANDS = (0.3, 0.1, 0.05, 0.02, 0.01, 0.005)
-# A Hessian is formed for so many weights at most, and for no more than so many products cost.
+# The largest number of weights for which a Hessian is formed, and its largest cost in products.
 _DENSE, _DENSE_COST = 1000, 60.0
-# Otherwise so many steps of conjugate gradients are taken, once these passes have been made.
+# The number of steps of conjugate gradients otherwise, once so many passes have been made.
 _STEPS_OF_CG, _LATE = 25, 32
 
 
@@ -1167,9 +1170,9 @@ def closer(
 ) -> np.ndarray:
     """A dual point with a better bound at ``theta`` than ``residual`` has, or ``residual``.
 
-    The slopes of the loss at the optimum, as one Newton step from ``theta`` predicts them; of a
-    loss with a kink, as a few steps do, those of its means over windows that become ever narrower.
-    What they prove is up to :meth:`StochasticObjective.bound`.
+    It has the slopes of the loss at the optimum, as one Newton step from ``theta`` predicts them;
+    for a loss with a kink, as a few steps do, those of its means over windows that become ever
+    narrower.  Their bound is computed by :meth:`StochasticObjective.bound`.
     """
     y, loss = problem.y, problem.loss
     best = problem.bound(theta, residual, scores).dual
@@ -1202,7 +1205,7 @@ def closer(
 
 
 def _nearest(distance: np.ndarray, weights: np.ndarray, share: float) -> float:
-    """The distance that a share of the weight is within."""
+    """The distance within which a share of the weight lies."""
     order = np.argsort(distance)
     within = np.cumsum(weights[order])
     place = min(int(np.searchsorted(within, share * within[-1])), len(order) - 1)
@@ -1212,7 +1215,7 @@ def _nearest(distance: np.ndarray, weights: np.ndarray, share: float) -> float:
 def _newton(
     problem: StochasticObjective, curvature: np.ndarray, gradient: np.ndarray
 ) -> np.ndarray:
-    """The step; NaN where there is none."""
+    """The Newton step; NaN where there is none."""
     if factorises(problem):
         try:
             return solve_positive(problem.hessian(curvature), -gradient)
@@ -1242,7 +1245,7 @@ def finalize(
     state, run = solution.state, solution.certificate
     n_iter, theta = run.n_iter, solution.theta
     if problem.ends and run.status == "optimal" and not state.clean and n_iter < max_passes:
-        # A look found out before the pass that would have been clean.
+        # A check found the optimum before the pass that would have been clean.
         state = solver.step(problem, state, lambda: None)
         n_iter += 1
     if state.best is not None and run.status != "optimal":
@@ -1308,21 +1311,22 @@ def one_pass(
     part: str = "",
     seed: Any = None,
 ) -> Solution:
-    """A single pass over the rows, from ``problem.zero()``, that goes on from earlier ones.
+    """A single pass over the rows, from ``problem.zero()``, that continues earlier ones.
 
-    What it ends with counts, not the best that it saw: other rows than these may have had a say.
+    The answer is at its end, and not the best point on the way: other rows than these may have
+    determined the weights.
 
     Parameters
     ----------
     problem : LinearProblem
     solver : Solver
-        A method that goes from row to row, whose passes are ``resumed`` and ``ended``.
+        A method that visits single rows, with ``resumed`` and ``ended``.
     carried : ResumeState
-        What the calls before have left.
+        The results of the earlier calls.
     tol : float
-        For the certificate.
+        The relative gap for the certificate.
     part : str
-        Name of this problem where it is one of several.
+        The name of this problem where it is one of several.
     seed : optional
         Anything that :func:`numpy.random.default_rng` takes; None is a fixed stream.
 
@@ -1338,8 +1342,8 @@ def one_pass(
         state = solver.resumed(problem, carried, generator_of(seed))
         state = solver.step(problem, state, lambda: None)
         theta, scores = solver.ended(problem, state, carried)
-        # Multipliers from one pass over rows that are partly strange to the weights are worth
-        # little: the slopes at the end are better.
+        # Multipliers from one pass over rows that are partly new to the weights are of little use:
+        # the slopes at the end are better.
         bound = problem.bound(theta, None, scores)
         if np.isfinite(bound.primal):
             bound = problem.certify(theta, bound, tol, bound)
@@ -1381,14 +1385,14 @@ def try_rates(
     average: Any = False,
     seed: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The objective that each learning rate reaches on a sample of the visits (Bottou, 2012).
+    """The objective of each learning rate on a sample of the visits (Bottou, 2012).
 
     Parameters
     ----------
     problems : sequence of StochasticObjective
-        On the same design, one for each part.
+        The problems, on the same design, one for each part.
     schedule : callable
-        The schedule for a rate.
+        A function that gives the schedule for a rate.
     rates : ndarray or None
         The rates to try; by default eleven powers of four around one over the mean squared length
         of a row.
@@ -1400,8 +1404,8 @@ def try_rates(
     Returns
     -------
     rates, objective : ndarray of shape (n_rates,)
-        The objective is a mean over the visits of the sample, summed over the parts; ``inf``
-        where the steps diverged.
+        The rates, and the objective of each: a mean over the visits of the sample, summed over the
+        parts; ``inf`` where the steps diverged.
     """
     first = problems[0]
     rng = generator_of(seed)

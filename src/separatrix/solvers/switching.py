@@ -1,11 +1,11 @@
-"""Dual descent for as long as that promises to be the shorter way, and then another method.
+"""Dual descent for as long as it promises to be the shorter way, and then another method.
 
-Which of the two is the faster can differ a hundredfold either way, and neither sizes nor norms tell
-it in advance: where the margins settle soon, a few dozen passes do what one Hessian costs;
-elsewhere it takes thousands of them.  The passes themselves tell: after a few, the rate at which
-they close the gap says how many more there would be.  Where dual descent is behind what the other
-method is forecast to take, that one goes on from the point and the multipliers that there are, and
-never the other way round.  What was tried has then cost a part of the forecast that is fixed
+Which of the two is the faster can differ a hundredfold either way, and neither sizes nor norms
+predict it: where the margins settle soon, a few dozen passes do as much as one Hessian;
+elsewhere it takes thousands of them.  The passes themselves show it: after a few, the rate at which
+they close the gap predicts how many more there would be.  Where dual descent is behind the forecast
+of the other method, that one goes on from the point and the multipliers that there are, and
+never the other way round.  The passes have then cost a part of the forecast that is fixed
 beforehand.
 """
 
@@ -25,19 +25,21 @@ from separatrix.solvers import forecast
 from separatrix.solvers.dual_descent import DualDescent, DualDescentState
 from separatrix.solvers.protocol import Candidate, Solver
 
-# Passes from which on the rate means something: so many, and a part of what the other method is
-# forecast to take, which costs little beside it.  Early rates mislead where rows settle late.
+# The passes from which the rate is meaningful: at least so many, and a part of the forecast of the
+# other method, which costs little beside it; the larger part where dual descent was expected to be
+# the shorter way.  Early rates mislead where rows settle late.
 _TRY, _TRIAL, _EXPECTED = 5.0, 0.1, 0.25
-# No way is longer than to this gap, where rounding ends it.
+# The smallest gap to which passes are counted, since rounding ends them there.
 _FINEST = 1e-14
-# The share of the passes that are forecast for dual descent which is certain enough to do without.
+# Dual descent is left out, for a smooth loss, where this share of its forecast exceeds the forecast
+# of the other method.
 _SURE = 0.6
-# How long the whole way may look beside the other one.  Passes seldom become better than the first
-# ones promise: of 81 made problems in which dual descent was the slower one, the passes from the
-# fifth to the tenth showed this in 70.
+# The largest expected cost of all passes, as a multiple of the other method's forecast.  Passes
+# seldom become better than the first ones promise: of 81 made problems in which dual descent was
+# the slower one, the passes from the fifth to the tenth showed this in 70.
 _DOUBT = 1.2
-# A solver that is nearly at its end is finished in any case where its forecast is no longer than
-# this share of the other's.
+# Dual descent goes on in any case where its remaining passes are expected to cost at most this
+# share of the other method's forecast.
 _NEARLY = 0.1
 
 
@@ -45,9 +47,9 @@ _NEARLY = 0.1
 class SwitchingState:
     """The state of the method at work.
 
-    ``work`` is that of the passes so far, with what precedes them, in passes over all rows;
-    ``marks`` are pairs of it and the logarithm of the gap then, ``looked`` the last of these, and
-    ``costs`` what a pass over no row takes, and an extrapolation.
+    ``work`` is the work of the passes so far, with extrapolations, in passes over all rows;
+    ``marks`` are pairs of it and the logarithm of the gap at the time, ``looked`` the last of
+    these, and ``costs`` the costs of a pass over no row, and of an extrapolation.
     """
 
     inner: Any
@@ -57,7 +59,7 @@ class SwitchingState:
     looked: float = 0.0
     costs: tuple[float, float] = (0.0, 0.0)
     start: tuple[Any, ...] = ()
-    # Where the first method ended.
+    # The point at the end of the first method.
     left: Candidate | None = None
 
     @property
@@ -75,15 +77,15 @@ class Switching(Solver):
     second : Solver
         The method that takes over.
     cost : float
-        What that one is forecast to take, in passes of dual descent over all rows.
+        The forecast of ``second``, in passes of dual descent over all rows.
     tol : float
-        The relative gap at which the way ends.
+        The relative gap at which the fit ends.
     calm : float, optional
-        What it is forecast to take, in such passes, where the rows with a curvature no longer
-        change; the multipliers of the passes tell that.
+        The forecast of ``second``, in such passes, where the rows with a curvature no longer
+        change, which the multipliers of the passes show.
     """
 
-    # What each method that came into question is forecast to take, in passes, for the trace.
+    # The forecast of each method that was considered, in passes, for the trace.
     forecast: dict[str, float]
 
     def __init__(
@@ -95,13 +97,13 @@ class Switching(Solver):
         self.forecast = {self._first.name: math.nan, second.name: cost}
 
     def suited(self, problem: MarginObjective) -> Switching:
-        """The same with the second method that suits the problem."""
+        """The same method with the second one that suits the problem."""
         twin = copy(self)
         twin.second = self.second.suited(problem)
         return twin
 
     def aimed(self, tol: float) -> Switching:
-        """The same for another tolerance."""
+        """The same method for another tolerance."""
         twin = copy(self)
         twin.tol, twin.forecast = max(tol, _FINEST), dict(self.forecast)
         return twin
@@ -144,7 +146,7 @@ class Switching(Solver):
         work = state.work + cost
         state = replace(state, inner=passed, work=work)
         stuck = self._first.stopped(problem, passed) is not None
-        # Passes over few rows are cheaper than to look at the way.
+        # Passes over few rows are cheaper than this check.
         if not stuck and passed.estimate > 0.0 and work >= 1.3 * state.looked + 1.0:
             state = replace(
                 state, marks=(*state.marks, (work, math.log(passed.estimate))), looked=work
@@ -160,7 +162,7 @@ class Switching(Solver):
         return SwitchingState(inner_state, handed_over=True, left=left)
 
     def _is_slow(self, problem: MarginObjective, state: SwitchingState) -> bool:
-        """Whether the way that is left is longer than the other one."""
+        """Whether the remaining passes are longer than the other method."""
         work, gap = state.marks[-1]
         inner_state: DualDescentState = state.inner
         cost = self.cost
@@ -187,7 +189,7 @@ class Switching(Solver):
         return found
 
     def earlier(self, problem: MarginObjective, state: SwitchingState) -> Candidate | None:
-        """The point that the first method left, which may be the better one for a while."""
+        """The point at the end of the first method, which may be the better one for a while."""
         return state.left
 
     def objective_at(self, state: SwitchingState) -> float:
@@ -197,7 +199,7 @@ class Switching(Solver):
         return bool(self._current(state).should_check(problem, state.inner, tol))
 
     def outlook(self, problem: MarginObjective, state: SwitchingState) -> float:
-        """What the first method knows; the second one is checked at every step."""
+        """The outlook of the first method; the second one is checked at every step."""
         return np.nan if state.handed_over else self._first.outlook(problem, state.inner)
 
     def stopped(self, problem: MarginObjective, state: SwitchingState) -> str | None:

@@ -28,7 +28,7 @@ class Update:
     intercept : float
         Intercept after the update.
     mistakes : int
-        How many updates ``sample`` has caused so far, with this one.
+        The number of updates that ``sample`` has caused so far, with this one.
     """
 
     sample: int
@@ -51,7 +51,7 @@ class Stretch:
     samples : ndarray of int
         The rows that were visited.
     scores : ndarray
-        The score that each was met with.
+        The scores of these rows at the visits.
     corrected : bool
         Whether the last visit was a mistake and changed the weights; the others changed nothing.
     """
@@ -64,29 +64,29 @@ class Stretch:
 
 @dataclass
 class Trace:
-    """What a fit did, filled in by the driver when ``record=True``.
+    """The record of a fit, filled in by the driver when ``record=True``.
 
     Attributes
     ----------
     part : str
-        Which binary problem, where there are several.
+        The name of the binary problem, where there are several.
     iterations, seconds, primal, dual : list
         One entry for each certificate check.  ``primal`` is the objective at that iterate,
         ``dual`` the best lower bound so far.
     coef, intercept : list
         The iterate at each check.
     n_support, n_bounded : list of int
-        For a kernel machine, one entry for each check: how many multipliers are not zero (the
-        support vectors), and how many of these are at their upper end.
+        For a kernel machine, one entry for each check: the number of multipliers that are not zero
+        (the support vectors), and the number of these that are at their upper end.
     updates : list of Update
         The single corrections, for a perceptron.
     stretches : list of Stretch
         All visits of a perceptron, where ``record="visits"``.
     forecast : dict of str to float
-        For a method that was chosen by its cost: what each that came into question was expected to
-        take, in passes over the rows.
+        For a method that was chosen by its cost: the forecast of each method that was considered,
+        in passes over the rows.
     methods : list of tuple (int, str)
-        For the same: after which iteration which method began.
+        For such a method: the iteration after which each method began, and its name.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class Trace:
         iteration : int
         seconds : float
         """
-        # The first point there is the last one here.
+        # The first point of the later record is the last one here.
         begin = int(self.iterations[-1:] == [iteration])
         best = max(self.dual, default=-np.inf)
         self.iterations += [iteration + k for k in later.iterations[begin:]]
@@ -141,14 +141,14 @@ class Trace:
         return np.asarray(self.primal) - np.asarray(self.dual)
 
     def running_mistakes(self, n_samples: int) -> np.ndarray:
-        """How many updates each row has caused, after each update.
+        """The number of updates that each row has caused, after each update.
 
-        Made when asked for: it has as many numbers as there are updates times rows.
+        It is computed on request: it has as many numbers as there are updates times rows.
 
         Parameters
         ----------
         n_samples : int
-            Rows of the training data.
+            The number of rows of the training data.
 
         Returns
         -------

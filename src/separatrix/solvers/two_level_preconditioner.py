@@ -1,10 +1,10 @@
 r"""Two levels of columns: a stand-in for a Hessian of wide, sparse data.
 
-One-hot columns are a few that most rows have and hundreds of thousands that few have.  Of the
-frequent ones the Hessian is formed, from the rows of a sample, and factorised; for a rare one its
-diagonal does, which is that of all rows.  What such a diagonal misses is what rare columns do
-together: the levels of one category add up to the intercept but for the frequent ones.  So the
-factorised matrix has a column for each run of columns of which a row has one at most, which is the
+One-hot columns are a few that most rows have and hundreds of thousands that few have.  The Hessian
+of the frequent ones is formed from the rows of a sample and factorised; for a rare one its
+diagonal, taken over all rows, is enough.  Such a diagonal misses what rare columns do together:
+the levels of one category add up to the intercept but for the frequent ones.  So the factorised
+matrix has a column for each run of columns of which a row has one at most, which is the
 sum of the rare ones in it, weighted as the optimum would move them: the coarse level (Nicolaides,
 1987).  With :math:`P` of these coarse columns, :math:`D` the diagonal of the rare ones and
 :math:`\Pi` the :math:`D`-orthogonal projection onto the sums,
@@ -28,24 +28,25 @@ from separatrix._compiled.linear_algebra import Factor, factorise
 from separatrix.data.design import CSRDesign
 from separatrix.objectives.base import Objective
 
-# Multiplications of BLAS in the time of one that is added to its own place, and rows at a time.
+# The multiplications that BLAS makes in the time of one whose product is added to an entry of its
+# own, and the number of rows in a block.
 _DENSE_GAIN, _BLOCK = 24.0, 256
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """How large the two levels are, on which the speed depends and the optimum does not.
+    """The sizes of the two levels, which affect the speed but not the optimum.
 
     Parameters
     ----------
     frequent : int
-        So many columns count as frequent.
+        The number of columns that count as frequent.
     rows : int
-        A sample has so many rows for each column of the coarse level.
+        The number of rows in a sample for each column of the coarse level.
     entries : int
-        A sample has no more than so many entries for each of them.
+        The largest number of entries in a sample for each column of the coarse level.
     runs : int
-        The most runs of columns; where there are more, the data have no such structure.
+        The largest number of runs of columns; data with more have no such structure.
     """
 
     frequent: int = 1000
@@ -63,16 +64,18 @@ class TwoLevelPreconditioner:
     place : ndarray of int32, shape (n_features,)
         The coarse column that each column is in.
     weight : ndarray of shape (n_features,)
-        With what weight; 1 for the frequent ones, which have a coarse column each.
+        The weight of each column in its coarse column; 1 for the frequent ones, which have a
+        coarse column each.
     rare : ndarray of bool, shape (n_features,)
     diagonal : ndarray of shape (n_features,)
-        That of the Hessian.
+        The diagonal of the Hessian.
     share : ndarray of shape (n_coarse,)
-        Squares of the weights of rare columns times their diagonal, added up.
+        The sum, over the rare columns in each coarse column, of their squared weights times their
+        diagonal.
     factor : Factor
-        Of the coarse Hessian.
+        The factorised Hessian of the coarse columns.
     intercept : bool
-        Whether the last coarse column is that of ones; without, it moves nothing.
+        Whether the last coarse column is the column of ones; if not, that column moves nothing.
     """
 
     place: np.ndarray
@@ -97,7 +100,10 @@ class TwoLevelPreconditioner:
         rng: np.random.Generator,
         tuning: Tuning = Tuning(),
     ) -> TwoLevelPreconditioner:
-        """From rows in memory, at a point, with the diagonal of the Hessian of all rows."""
+        """The preconditioner at a point, from rows in memory and the Hessian's diagonal.
+
+        The diagonal is that of the Hessian of all rows.
+        """
         d = part.design.n_features
         bent = part.penalty.curvature((d,), d)
         matrix, own = part.design.matrix, np.maximum(diagonal[:d], np.finfo(float).tiny)
@@ -137,7 +143,7 @@ class TwoLevelPreconditioner:
         return self.coarse(rhs) + self.fine(rhs)
 
     def coarse(self, rhs: np.ndarray) -> np.ndarray:
-        """What of it the coarse columns do."""
+        """The contribution of the coarse columns to :meth:`solve`."""
         d, size = len(self.place), len(self.share)
         sums = np.bincount(self.place, weights=self.weight * rhs[:d], minlength=size)
         if self.intercept:
@@ -150,7 +156,7 @@ class TwoLevelPreconditioner:
         return out
 
     def fine(self, rhs: np.ndarray) -> np.ndarray:
-        """What of it the rare columns do beside that."""
+        """The contribution of the rare columns to :meth:`solve`, beside the coarse ones."""
         d, size = len(self.place), len(self.share)
         own = np.where(self.rare, rhs[:d], 0.0)
         sums = np.bincount(self.place, weights=self.weight * own, minlength=size)
@@ -162,7 +168,10 @@ class TwoLevelPreconditioner:
 
 @njit(nogil=True, cache=True)
 def _runs(indices, indptr, d):
-    """Where runs of columns begin of which no row has more than one; rows are in order."""
+    """Whether each column begins a run of columns of which no row has more than one.
+
+    The column indices of each row are in ascending order.
+    """
     left = np.full(d, -1, dtype=np.int64)
     for i in range(len(indptr) - 1):
         for p in range(indptr[i] + 1, indptr[i + 1]):

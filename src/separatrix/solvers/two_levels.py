@@ -2,16 +2,16 @@ r"""A quasi-Newton method for wide, sparse data that are read in passes.
 
 The Hessian has a stand-in :math:`M` of two levels of columns
 (:mod:`~separatrix.solvers.two_level_preconditioner`).
-A step minimises the model that the gradients at all remembered points make of the objective on the
+A step minimises the model that the gradients at all remembered points give of the objective on the
 affine space between them, and goes on from there by :math:`-M^{-1}` times the gradient that the
-model predicts: rare columns first, and then the coarse ones, by the gradients of the sample at
-where the former will be.  Many small effects of rare columns make scores vary more, and where
+model predicts: rare columns first, and then the coarse ones, by the gradients of the sample after
+the move of the former.  Many small effects of rare columns make scores vary more, and where
 slopes bend, the intercept and the frequent columns have to follow.  On a quadratic all of that is
-about the method of conjugate gradients, one step later, and it asks for no search along a line: a
+about the method of conjugate gradients, one step later, and it needs no search along a line: a
 pass is an iteration.
 
-It begins at the optimum of the sample's rows by themselves, weighing what they weigh: were they to
-stand for all, of rare columns the noise would be taken for an effect.
+It begins at the optimum of the sample's rows by themselves, with their own weights: if they stood
+for all, the noise in rare columns would be taken for an effect.
 """
 
 from __future__ import annotations
@@ -39,40 +39,43 @@ from separatrix.solvers.newton import Newton
 from separatrix.solvers.protocol import require_smooth
 from separatrix.solvers.two_level_preconditioner import TwoLevelPreconditioner
 
-# Points whose gradients are remembered.
+# The number of points whose gradients are remembered.
 _MEMORY = 12
-# Eigenvalues of the model between them, relative to the largest, that are taken for rounding.
+# The size of eigenvalues of the model between them, relative to the largest, that counts as
+# rounding.
 _LOST = 1e-10
-# What of a step rare columns take at first, because their diagonal leaves out what they have in
-# common; and at least, where steps turn out to be too long: where the minimum along them is away
-# from their end by more than this.
+# The first and largest share of a step that rare columns take, because their diagonal leaves out
+# what they have in common; the least share; and the range of the minimum along a step, as a part of
+# the step, outside of which it was too long or too short and the share changes.
 _SHARE, _LEAST, _SHORT, _LONG = 0.8, 0.1, 0.7, 1.3
-# Steps by which the coarse columns follow, and the part of the first one's decrease that is left.
+# The largest number of steps by which the coarse columns follow, and the part of the first one's
+# decrease at which they end.
 _FOLLOWING, _FOLLOWED = 8, 1e-2
-# Points from the first on that have a Hessian of their own; afterwards, what a step may leave of
-# the gap, and how many such steps there are before another.
+# The number of points after the first that have a Hessian of their own, as the first has; then the
+# part of the gap that a step may leave, and the number of steps that leave more before another
+# Hessian.
 _YOUNG, _SLOW, _PATIENCE = 2, 0.5, 3
-# The start: each sample is this part of the next, down to so few rows; the steps on each, the
-# products of one, and the decrease, as a part of the objective, that is enough.
+# The start: the size of each sample as a part of the next, and the least number of rows; the steps
+# on each, the products of one, and the decrease, as a part of the objective, that ends them.
 _PART, _FEW, _STEPS, _PRODUCTS, _ENOUGH = 0.25, 10_000, 12, 50, 1e-2
 
 
 @dataclass(frozen=True)
 class TwoLevelsState(Point):
-    """Where the method stands.
+    """The state of the method.
 
     Attributes
     ----------
     levels : TwoLevelPreconditioner or None
-        The Hessian's stand-in.
+        The stand-in for the Hessian.
     pairs : tuple
-        Steps between remembered points, and differences of their gradients.
+        The steps between remembered points, and the differences of their gradients.
     slow : int
-        How many of the steps since that was made closed little of the gap.
+        The number of steps since ``levels`` was made that closed little of the gap.
     count : int
-        Steps so far.
+        The number of steps so far.
     share : float
-        What of a step rare columns take.
+        The share of a step that rare columns take.
     """
 
     rng: Any = None
@@ -91,7 +94,7 @@ class TwoLevels(Descent):
     Parameters
     ----------
     tuning : two_level_preconditioner.Tuning
-        How large the levels are.
+        The sizes of the levels.
     """
 
     def __init__(
@@ -142,7 +145,7 @@ class TwoLevels(Descent):
         return state
 
     def _first(self, problem: Any, theta: np.ndarray, rng: np.random.Generator) -> TwoLevelsState:
-        # The pass that tells what the point is worth gives the diagonal of the Hessian there.
+        # The pass that evaluates the point also gives the diagonal of the Hessian there.
         problem.look_twice(theta, diagonal=True)
         return TwoLevelsState.at(problem, theta, rng=rng)
 
@@ -153,7 +156,7 @@ class TwoLevels(Descent):
         rng: np.random.Generator,
         check_interrupt: Callable[[], None],
     ) -> np.ndarray:
-        """About the optimum on rows in memory, after that on some of them."""
+        """An approximate optimum on rows in memory, after that on some of them."""
         n = part.design.n_samples
         if n >= _FEW / _PART:
             few = part.some(int(_PART * n), rng)
@@ -174,7 +177,7 @@ class TwoLevels(Descent):
 
     @staticmethod
     def _between(state: TwoLevelsState) -> tuple[np.ndarray, np.ndarray]:
-        """From the point to the minimum of the model between all remembered, and its gradient."""
+        """The move to the minimum of the model between remembered points; its gradient there."""
         move, ahead = np.zeros_like(state.theta), state.gradient
         if not state.pairs:
             return move, ahead
@@ -195,10 +198,10 @@ class TwoLevels(Descent):
     def _direction(
         self, problem: Any, state: TwoLevelsState, move: np.ndarray, ahead: np.ndarray
     ) -> np.ndarray:
-        """The move, from there the step of the rare columns, and that of the coarse ones after it.
+        """The move, then the step of the rare columns, and then that of the coarse ones.
 
-        ``ahead`` is the gradient after the move.  Of how it changes with the rare columns the
-        sample tells, whose slopes bend as those of all rows do.
+        ``ahead`` is the gradient after the move.  Its change with the rare columns is that of the
+        sample, whose slopes bend as those of all rows do.
         """
         assert state.levels is not None
         part, levels = self._sample(problem), state.levels
@@ -214,7 +217,7 @@ class TwoLevels(Descent):
             change = -levels.coarse(rest)
             now = -inner(change, rest)
             if not now <= size:
-                # Slopes have become steeper than the factor knows.
+                # Slopes have become steeper than in the factor.
                 damping, last = 0.5 * damping, 0.5 * last
                 step = step - last
                 continue
@@ -249,7 +252,7 @@ class TwoLevels(Descent):
         new, t = line_step(problem, state, direction, slope, check_interrupt, steepest=np.inf)
         if t == 0.0:
             return new
-        # Where along the direction the minimum is, by the slopes at both ends.
+        # The place of the minimum along the direction, by the slopes at both ends.
         end = inner(new.gradient, direction)
         best = t * slope / (slope - end) if end > slope else 2.0
         share = state.share

@@ -1,15 +1,15 @@
 r"""Starting points along a path of strengths: each fit goes on from the fits before it.
 
 Along a path the problem keeps its data and its penalty, and :math:`C` grows.  The optimal
-multipliers :math:`\alpha_i(C)` are followed in logarithms: with the rate at which the last two fits
-say that a multiplier grows,
+multipliers :math:`\alpha_i(C)` are followed in logarithms: with the rate of growth of a multiplier
+in the last two fits,
 
 .. math:: \kappa_i = \frac{\log \alpha_i(C_1) - \log \alpha_i(C_0)}{\log C_1 - \log C_0},
     \qquad \alpha_i(C) \approx \alpha_i(C_1)\, (C / C_1)^{\kappa_i},
 
 held between -1 and 1.  A multiplier at the upper end of its range has the rate one, and stays
-there; one inside has a rate near zero where the weights have settled, and keeps its value.  No loss
-needs to be told apart for that.  Weights follow the straight line in :math:`\log C`.
+there; one inside has a rate near zero where the weights have settled, and keeps its value.  This
+needs no distinction between losses.  Weights follow the straight line in :math:`\log C`.
 
 Chu, Ho, Tsai, Lin and Lin (2015), Warm start for parameter selection of linear classifiers, compare
 starts from the multipliers as they are and scaled by :math:`C/C_1`; both are limits of this one.
@@ -28,26 +28,26 @@ from separatrix.objectives.pointwise import PointwiseObjective
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.protocol import Solver
 
-#: What of the tolerance of a fit of a path rounding may have before it is looked at more closely,
-#: which takes longer than such a fit.
+#: The part of the tolerance of a fit of a path that rounding may have before it is bounded more
+#: closely, which takes longer than such a fit.
 ROUNDING_SHARE = 0.5
 
 
 @dataclass(frozen=True)
 class _Point:
-    """The state that a fit leaves: the point, and for a loss of the margin the multipliers."""
+    """The state at the end of a fit: the point, and for a loss of the margin the multipliers."""
 
     C: float
     theta: np.ndarray
     alpha: np.ndarray | None
-    # The name of the method, and what it has kept for the next fit.
+    # The name of the method, and the results that it has kept for the next fit.
     kept: tuple[str, Any] | None
 
 
 class Continuation:
     """The fits along one path, for every part of a model; gives the next one its start.
 
-    Two points are kept of each part: two vectors of parameters, and where the loss is one of the
+    Two points are kept for each part: two vectors of parameters, and where the loss is one of the
     margin two of the rows, in float32, since they are no more than a hint.
     """
 
@@ -60,13 +60,13 @@ class Continuation:
         Parameters
         ----------
         part : int
-            Which of the model's problems this is.
+            The number of the problem among those of the model.
         problem : LinearProblem
 
         Returns
         -------
         dict
-            Empty at the first fit, and where the fits before say nothing about this one.
+            The two arguments; empty at the first fit, and where the fits before are of no use.
         """
         if part not in self._points or not _followed(problem):
             return {}
@@ -88,7 +88,7 @@ class Continuation:
         return {"theta": theta, "residual": residual}
 
     def method(self, part: int, solver: Solver) -> Solver:
-        """The method of the next fit, with what the one before it has kept of the same method."""
+        """The method of the next fit, with the results that it kept from the fit before."""
         last = self._points[part][0].kept if part in self._points else None
         if last is None or last[1] is None or last[0] != solver.name:
             return solver
@@ -97,7 +97,7 @@ class Continuation:
     def add(
         self, part: int, problem: LinearProblem, solution: Solution, solver: Solver | None = None
     ) -> None:
-        """Take in the fit that followed; those of equal strength replace one another."""
+        """Add the fit that followed; fits of equal strength replace one another."""
         if not _followed(problem) or not np.all(np.isfinite(solution.theta)):
             self._points.pop(part, None)
             return
@@ -132,7 +132,7 @@ def _predicted(last: _Point, before: _Point | None, ahead: float) -> np.ndarray:
 def mean_square(design: Design, weights: np.ndarray | None = None, *, centred: bool) -> float:
     r"""The weighted mean of the squared lengths of the rows, from their mean where ``centred``.
 
-    The scale of a path: since :math:`w = \sum_i \alpha_i y_i x_i` with :math:`\alpha_i \le C s_i`
+    It is a path's scale: since :math:`w = \sum_i \alpha_i y_i x_i` with :math:`\alpha_i \le C s_i`
     where the loss has slopes of at most one, rows of this length score about one at most at
     ``lam`` equal to it, and all still weigh about the same.
     """
@@ -143,13 +143,13 @@ def mean_square(design: Design, weights: np.ndarray | None = None, *, centred: b
 
 
 def mean_square_of(total: float, squares: float, rows: np.ndarray | None) -> float:
-    """The same from the weighted sums of one, of the squared lengths, and of the rows.
+    """The mean square from the weighted sums of one, of the squared lengths, and of the rows.
 
     ``rows`` is None for lengths that are not taken from the mean.
     """
     square = squares / total
     if rows is not None:
         spread = square - float(np.sum(np.square(rows / total)))
-        # What a mean far from zero leaves to rounding is no scale.
+        # A spread that is the rounding error of a mean far from zero is no scale.
         square = spread if spread > 1e-12 * square else square
     return square if 0.0 < square < np.inf else 1.0

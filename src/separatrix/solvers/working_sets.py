@@ -2,7 +2,7 @@ r"""Working sets of a quadratic problem in a box whose coefficients have fixed s
 
 A working set is the coefficients that violate the conditions of optimality most (Osuna, Freund and
 Girosi, 1997; Joachims, 1999), together with others that are still on the move.  It is improved two
-coefficients at a time (Platt, 1998), the second chosen by what it gains (Fan, Chen and Lin, 2005).
+coefficients at a time (Platt, 1998), the second chosen by its gain (Fan, Chen and Lin, 2005).
 Coefficients inside their range move as one by a Newton step under the equality, which crosses in
 one step the valleys that pairs crawl along (Scheinberg, 2006); one that meets its end stays there.
 
@@ -19,24 +19,26 @@ from separatrix._compiled.compilation import FASTMATH, njit
 from separatrix._compiled.elementary import larger, smaller
 from separatrix.kernels.matrix_rows import add_rows
 
-# How much closer the working set is brought before the others are looked at again.
+# The part of the violation to which a working set is solved before the others are updated.
 CLOSER = 0.1
-# What the estimated gap must fall to, against the tolerance, before a check is worth its price.
+# The estimated gap below which a check is worth its price, as a part of the tolerance.
 PROMISE = 0.5
-# Steps that are spent on so few rows that they are done more closely than need be.
+# The largest number of steps for a tighter goal, where rows are so few that steps cost almost
+# nothing.
 SPARE = 5
 # A relative gap below this is rounding.
 FINEST = 1e-13
 # A curvature below this, against the diagonal, is rounding (or the kernel is not semidefinite).
 FLAT = 1e-12
 _CHUNK = 64
-# Besides reordering, that nothing is NaN, which lets the search for extremes use vectors.
+# In addition to reordering, the assumption that nothing is NaN, which lets the search for extremes
+# use vectors.
 _NO_NAN = FASTMATH | {"nnan"}
 
 
 @njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
 def ends(g, c, low, high):
-    """The least gradient of those that can rise, the largest of those that can fall."""
+    """The least gradient of those that can rise, and the largest of those that can fall."""
     lowest, highest = np.inf, -np.inf
     for k in range(g.shape[0]):
         lowest = smaller(lowest, g[k] if c[k] < high[k] else np.inf)
@@ -58,7 +60,7 @@ def gap(g, c, low, high, at):
 
 @njit(nogil=True, cache=True)
 def _nth(values, count, n):
-    """The ``n``-th smallest of the first values, which are reordered (Hoare, 1961)."""
+    """The ``n``-th smallest of the first ``count`` values, which are reordered (Hoare, 1961)."""
     first, last = 0, count - 1
     while first < last:
         pivot = values[(first + last) // 2]
@@ -83,10 +85,10 @@ def _nth(values, count, n):
 
 @njit(nogil=True, cache=True)
 def choose(g, c, low, high, lowest, highest, violators, kept, most, chosen):
-    """Write down the worst violators at either end, and others; how many there are.
+    """Choose the worst violators at either end, and others; return how many there are.
 
-    Up to ``most`` in all there are those inside their range, at first such as were ``kept`` from
-    the set before, and then the rest of these.
+    The others are added up to a total of ``most``: those inside their range, first the ones that
+    were ``kept`` from the set before and then the rest, and last the ``kept`` ones at an end.
     """
     q = g.shape[0]
     if q <= 2 * violators:
@@ -133,7 +135,7 @@ def choose(g, c, low, high, lowest, highest, violators, kept, most, chosen):
 
 @njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
 def _where_largest(values):
-    """Where the largest of the values is; the first of equal ones."""
+    """The place of the largest of the values; the first of equal ones."""
     count = values.shape[0]
     most, place = -np.inf, 0
     for start in range(0, count, _CHUNK):
@@ -152,7 +154,7 @@ def _where_largest(values):
 
 @njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
 def _gain(steepest, own, row, gradient, stops_down, diagonal, flat, gain):
-    """What each coefficient gains as the partner of the one that rises most steeply."""
+    """Compute the gain of each coefficient as the partner of the one that rises most steeply."""
     for k in range(gradient.shape[0]):
         slope = larger(steepest + gradient[k] - stops_down[k], 0.0)
         bend = larger(own + diagonal[k] - 2.0 * np.float64(row[k]), flat)
@@ -161,7 +163,7 @@ def _gain(steepest, own, row, gradient, stops_down, diagonal, flat, gain):
 
 @njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
 def _follow(step, row, partner, gradient, rise, stops_up, stops_down):
-    """Bring the gradient up to date; the shallowest way down."""
+    """Bring the gradient up to date; return the shallowest slope down."""
     shallowest = np.inf
     for k in range(gradient.shape[0]):
         new = gradient[k] + step * (np.float64(row[k]) - np.float64(partner[k]))
@@ -173,7 +175,7 @@ def _follow(step, row, partner, gradient, rise, stops_up, stops_down):
 
 @njit(nogil=True, cache=True)
 def _fetch(cache, slots, columns, block, ready, at):
-    """Copy a row of the matrix within the set, unless it is there."""
+    """Copy a row of the matrix within the set, unless it has been copied."""
     if not ready[at]:
         source = cache[slots[at]]
         for k in range(columns.shape[0]):
@@ -185,19 +187,19 @@ def _fetch(cache, slots, columns, block, ready, at):
 def improve(
     cache, slots, columns, block, ready, gradient, c, low, high, diagonal, flat, target, most, split
 ):
-    """Improve the coefficients of a working set, two at a time; return how often.
+    """Improve the coefficients of a working set, two at a time; return the number of pairs.
 
     ``block`` receives the rows of the matrix within the set, each when it is first needed; an
     anchor, which comes last, has no column to be read.  The sums of the first ``split``
-    coefficients and of the others stay what they are.
+    coefficients and of the others do not change.
     """
     q = gradient.shape[0]
-    # What keeps a coefficient from rising or falling: 0, or infinite where it is at that end.
+    # The barriers against a rise or fall of a coefficient: 0, or infinite where it is at that end.
     stops_up, stops_down = np.empty(q), np.empty(q)
     for k in range(q):
         stops_up[k] = 0.0 if c[k] < high[k] else np.inf
         stops_down[k] = 0.0 if c[k] > low[k] else np.inf
-    # How steeply the dual rises with each coefficient, where it can; and what a partner gains.
+    # The slope of the dual in each coefficient, where it can rise; and the gain of a partner.
     rise, gain = np.empty(q), np.empty(q)
     ends = ((0, split), (split, q))
     shallowest = np.empty(2)
@@ -262,7 +264,7 @@ def _forward(m, n, v):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _backward(m, n, v):
-    """The same with its transpose."""
+    """Solve with the transpose of the first rows of a lower triangle, in place."""
     for j in range(n - 1, -1, -1):
         v[j] /= m[j, j]
         f = v[j]
@@ -272,17 +274,18 @@ def _backward(m, n, v):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _direction(matrix, rows, columns, g, free, lift, flat, u):
-    """A direction of sum zero that lowers the dual, on ``free``; the number of its entries.
+    """Find a direction of sum zero on ``free`` that lowers the dual; return its number of entries.
 
-    It is the Newton step, of those that do not depend on others; or where one that does makes for a
-    direction without curvature that is not level, that direction, and the number is negative.
+    It is the Newton step of the coefficients whose rows are independent; or, where a dependent one
+    gives a direction with a slope and without curvature, that direction, and the number is
+    negative.
     """
     n, kept = len(free), 0
     m = np.empty((n, n))
     v = np.empty(n)
     for k in range(n):
         row = matrix[rows[free[k]]]
-        # A constant is added, which changes nothing of moves whose sum is zero.
+        # A constant is added, which changes nothing for moves whose sum is zero.
         for i in range(kept):
             v[i] = row[columns[free[i]]] + lift
         _forward(m, kept, v)
@@ -326,10 +329,11 @@ def _direction(matrix, rows, columns, g, free, lift, flat, u):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _leap(matrix, slots, columns, g, c, low, high, flat, most, chosen, moves):
-    """A step of those inside their range at once: which, by how much, and how many.
+    """Find a joint step of the coefficients inside their range; return how many move.
 
-    It ends where the first of them meets its end, and then the number is negative; it is zero where
-    there is no step, or more than ``most`` would take it.
+    The coefficients and their moves are stored in ``chosen`` and ``moves``.  The step ends where
+    the first of them meets its end, and then the number is negative; it is zero where there is no
+    step, or where more than ``most`` coefficients would take it.
     """
     q, n, lift = g.shape[0], 0, 0.0
     for k in range(q):
@@ -358,7 +362,7 @@ def _leap(matrix, slots, columns, g, c, low, high, flat, most, chosen, moves):
             length, end = reach, i
     if not (n >= 2 and descent < 0.0 and 0.0 < length < np.inf):
         return 0
-    # What rounding leaves of the sum goes to the one with the most slack.
+    # The rounding error of the sum goes to the coefficient with the most slack.
     widest, slack, excess = -1, 0.0, 0.0
     for i in range(n):
         k = chosen[i]
@@ -380,10 +384,10 @@ def _leap(matrix, slots, columns, g, c, low, high, flat, most, chosen, moves):
 def leaps(
     matrix, slots, places, own, flat, most, steps, g, c, low, high, first, last
 ):  # fmt: skip
-    """Newton steps of up to ``most`` coefficients inside their range; the work of them.
+    """Make Newton steps of up to ``most`` coefficients inside their range; return the work.
 
     They are those from ``first`` to ``last``, which have a sum; the gradients of all are brought up
-    to date.  One that ends where a coefficient meets its end is followed by another of the rest.
+    to date.  A step that ends where a coefficient meets its end is followed by another of the rest.
     """
     work, q = 0, len(g)
     chosen, moves = np.empty(most, dtype=np.intp), np.empty(most)

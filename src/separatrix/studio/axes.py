@@ -12,9 +12,9 @@ from sklearn.metrics import recall_score
 
 from separatrix.models.discriminant import LinearDiscriminantAnalysis
 
-# So many columns are ranked by themselves and then combined, on so many rows and folds.
+# The most columns that are combined in pairs, the best ones alone; the most rows; and the folds.
 _COLUMNS, _ROWS, _FOLDS = 12, 300, 5
-# Less than this is the luck of the rows that were drawn.
+# A difference below this is due to the rows that happened to be drawn.
 _BETTER = 0.02
 
 
@@ -27,9 +27,9 @@ class Pairs:
     Parameters
     ----------
     table : mapping of str to ndarray of shape (n,)
-        NaN where a value is missing.
+        The columns by name, with NaN where a value is missing.
     labels : ndarray of shape (n,)
-        Of the classes that are shown; other rows are left out beforehand.
+        The labels of the rows, of the classes that are shown; other rows are left out beforehand.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Pairs:
         self._fold[order] = np.arange(self.rows) % _FOLDS
         self._found: dict[tuple[str, str], float] = {}
         pairs = list(combinations(self._ranked(), 2))
-        # Of pairs that the luck of the draw may have ordered, the one that hides the fewest points.
+        # Among pairs whose order may be due to the draw, the one that hides the fewest points.
         least = max((self.share(*pair) for pair in pairs), default=0.0) - _BETTER
         good = [pair for pair in pairs if self.share(*pair) > max(least, 0.0)]
         self.best = max(good, key=self._places, default=None)
@@ -76,7 +76,7 @@ class Pairs:
         return [name for name in ranks if name in best]
 
     def _places(self, pair: tuple[str, str]) -> int:
-        """At how many places the points lie."""
+        """The number of places at which the points lie."""
         return len(np.unique(np.stack([self._table[name] for name in pair]), axis=1).T)
 
     def share(self, x: str, y: str) -> float:
@@ -107,7 +107,7 @@ class Pairs:
         return float(recall_score(codes, predicted, labels=np.unique(codes), average="macro"))
 
     def sentence(self, x: str, y: str) -> str | None:
-        """What a better pair gains; None where none is better."""
+        """A sentence on what a better pair gains; None where none is better."""
         if self.best is None or set(self.best) == {x, y}:
             return None
         now, then = self.share(x, y), self.share(*self.best)

@@ -1,4 +1,4 @@
-"""The program, and the command, that make what is on the page."""
+"""The program, and the command, that make the fit on the page."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from separatrix.studio.lifting import lifting_code
 from separatrix.studio.state import ESTIMATORS, PARAMETERS, State
 from separatrix.tables.table import DEFAULT_MISSING
 
-# What the page calls the file of the points, and the column of their classes in it.
+# The page's names of the file of the points, and of the column of their classes in it.
 _FILE, _TARGET = "points.csv", "class"
-# What the command line calls the estimators.
+# The command line's names of the estimators.
 _MODELS = {one: name for name, o in OFFERS.items() for one in (o.estimator, o.of_classes) if one}
-# What the command line's perceptron always is.
+# The parameters that the command line's perceptron always has.
 _PLAIN = {
     one["name"]: one["default"]
     for one in PARAMETERS
@@ -90,7 +90,7 @@ def _literal(value: Any) -> str:
 def command_of(fit: Fitted) -> str:
     """The command that fits the same model to the points that the page saves as CSV.
 
-    Where no command does, a comment that says why.
+    Where no command does, a comment that states why.
     """
     state = fit.state
     why = _unlike_command(fit) or _unlike_file(state)
@@ -139,7 +139,7 @@ def _of_kernel(given: dict[str, Any]) -> list[str]:
 
 
 def _unlike_command(fit: Fitted) -> str | None:
-    """What the command line does otherwise than this fit."""
+    """The reason why the command line cannot make this fit; None where it can."""
     model, given = fit.state.model, fit.state.parameters
     if model == "sgd":
         return "the command line continues with another method after these passes"
@@ -165,7 +165,7 @@ def _unlike_command(fit: Fitted) -> str | None:
 
 
 def _unlike_file(state: State) -> str | None:
-    """What a file of these points cannot say."""
+    """The reason why a file cannot hold these points; None where it can."""
     flat = state.model == "regression"
     columns = [*state.names] if flat else [*state.names, _TARGET]
     if len({name.strip() for name in columns}) < len(columns) or not all(map(str.strip, columns)):

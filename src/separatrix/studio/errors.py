@@ -15,10 +15,10 @@ from separatrix.studio.state import PANELS, PARAMETERS, State, StateError
 _MOST_DEGREE = 10
 # Values of a parameter for each power of ten, and across a linear range.
 _PER_POWER, _ACROSS = 2, 11
-# Seconds for all fits of a curve: what is farthest from the model's own value is left out.
+# Seconds for all fits of a curve; values farthest from the model's own are left out.
 _PATIENCE = 2.0
-# How far up curves are drawn, of the smallest test error: a polynomial of high degree can be
-# millions of times as far from new points.
+# The height of curves that is drawn, in units of the smallest test error: a polynomial of high
+# degree can be millions of times as far from new points.
 _TALL = 3.0
 
 
@@ -34,7 +34,7 @@ def error(fit: Fitted, places: np.ndarray, codes: np.ndarray) -> dict[str, Any]:
 
 
 def errors_of(fit: Fitted) -> dict[str, Any] | None:
-    """Both errors, and what is drawn of the points to test on; None where there are none."""
+    """Both errors, and the drawing of the points to test on; None where there are none."""
     state = fit.state
     if not state.fresh and not state.hold_out:
         return None
@@ -64,8 +64,8 @@ def _values(parameter: dict[str, Any], n: int) -> np.ndarray:
 class ErrorCurves:
     """Both errors over a parameter of a model, computed when no drag is going on.
 
-    While a point is dragged the curves before it stay: a dozen fits are more than a frame has time
-    for. While the parameter itself is moved nothing but the marks on the curves changes.
+    While a point is dragged the curves before it stay: a dozen fits take longer than a frame. While
+    the parameter itself is moved nothing but the marks on the curves changes.
     """
 
     def __init__(self) -> None:

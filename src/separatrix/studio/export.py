@@ -18,7 +18,7 @@ from separatrix.studio.page import joined, style
 from separatrix.studio.proof import PROOFS
 from separatrix.studio.state import LIMITS, MODELS, PANELS, StateError
 
-# Letters that the pictures of a model's steps may take; of later steps the page draws the line.
+# The most letters of the pictures of a model's steps; for later steps the page draws the line.
 _MOST_LETTERS = 600_000
 # Digits of what is only looked at: more than a screen has places.
 _DIGITS = 5
@@ -33,7 +33,7 @@ _BEGIN = (
 
 
 class Kernel(Protocol):
-    """What answers the messages of a page."""
+    """An object that answers the messages of a page."""
 
     traits: dict[str, Any]
 
@@ -71,7 +71,7 @@ def _answer(kernel: Kernel, message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seen_by_all(view: dict[str, Any]) -> dict[str, Any]:
-    """What pages see of a view: with one scale for both axes each widens it to its own shape."""
+    """The view that pages show: with one scale for both axes each widens it to its own shape."""
     if not view.get("lock"):
         return view
     (left, right), (bottom, top) = view["x"], view["y"]
@@ -95,7 +95,7 @@ def _take(kernel: Kernel, state: dict[str, Any], proofs: dict[str, Any]) -> dict
     count = 0 if answer["steps"] is None else answer["steps"]["count"]
     for step in range(count - 1):
         frame = _seen(_answer(kernel, {"type": "frame", "seq": 1, "of": 1, "step": step}))
-        # Shading is what takes most of the room.
+        # Shading takes most of the letters.
         left -= len(json.dumps(frame))
         if left < 0:
             break
@@ -114,13 +114,13 @@ def _take(kernel: Kernel, state: dict[str, Any], proofs: dict[str, Any]) -> dict
 def recording_of(
     kernel: Kernel, state: dict[str, Any], models: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """What an exported page replays.
+    """The recording that an exported page replays.
 
     Parameters
     ----------
     kernel : Kernel
     state : dict
-        As a page has it.
+        The state, as a page has it.
     models : sequence of str, optional
         The models of these points; by default that of the state.
 
@@ -133,7 +133,7 @@ def recording_of(
     Raises
     ------
     ValueError
-        For a model that there is not, or that cannot be fitted to the points.
+        For a model that does not exist, or that cannot be fitted to the points.
     """
     chosen = [state["model"]] if models is None else list(models)
     if not chosen:
@@ -157,7 +157,7 @@ def recording_of(
 
 
 def worksheet_of(kernel: Kernel, state: dict[str, Any]) -> dict[str, Any]:
-    """A recording of one fit with room for notes beside its steps, which the page can save."""
+    """A recording of one fit with fields for notes beside its steps, which the page can save."""
     recording = recording_of(kernel, state)
     steps = recording["takes"][0]["answer"]["steps"]
     recording["traits"]["notes"] = {"steps": _noted(steps), "written": {}}
@@ -165,7 +165,7 @@ def worksheet_of(kernel: Kernel, state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _noted(steps: dict[str, Any] | None) -> list[int]:
-    """The steps to write about: those that change something, or as many in equal strides."""
+    """The steps to write about: those that change something, thinned evenly if they are many."""
     if steps is None:
         return [0]
     last = steps["count"] - 1
@@ -182,7 +182,7 @@ def _hash(text: str) -> str:
 
 
 def page_of(recording: dict[str, Any], *, title: str = "separatrix studio") -> str:
-    """The page of a recording, which asks for nothing from elsewhere.
+    """The page of a recording, which loads nothing from elsewhere.
 
     Its policy lets run only the script that it was written with.
     """

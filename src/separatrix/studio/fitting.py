@@ -18,29 +18,29 @@ from separatrix.studio.heldout import fresh_points, held_out
 from separatrix.studio.lifting import lifted
 from separatrix.studio.state import ESTIMATORS, State, StateError
 
-# The models that tell all classes apart at once; the others take the first two.
+# The models that separate all classes at once; the others take the first two.
 _OF_SEVERAL = ("logistic", "kernel_svm", "lda", "qda", "least_squares")
 # The limit of a perceptron on points that are not separable.
 MOST_PASSES = 30
-# Of a kernel machine: nobody sees more while dragging. The last digit of what is certified
-# otherwise takes most of the time.
+# The tolerance of a kernel machine: nobody sees more while dragging. The last digit of the
+# certificate otherwise takes most of the time.
 KERNEL_TOL = 1e-5
 LOADED: set[str] = set()
-"""The models of which a fit has been made, so that their loops are compiled."""
-# A first fit that ran out of time may have spent it on compiling: so often it is made again.
+"""The models that have been fitted once, so that their loops are compiled."""
+# The most attempts at a first fit, which may have run out of time because it compiled.
 _ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """How long a fit may take while somebody draws.
+    """The limits of a fit while somebody draws.
 
     Parameters
     ----------
     patience : float
-        Seconds for a fit: of thousands of points with steep kernels it could be minutes.
+        Seconds for a fit, which with thousands of points and steep kernels could take minutes.
     most_iterations : int
-        Those of a kernel machine, which with steep kernels would take seconds.
+        The most iterations of a kernel machine; with steep kernels more would take seconds.
     """
 
     patience: float = 5.0
@@ -65,11 +65,11 @@ class Fitted:
     X : ndarray of shape (m, n_features)
         The two coordinates and the features that they are lifted by; for a regression x alone.
     y : ndarray of shape (m,)
-        -1 and +1; of more than two classes their codes; or numbers.
+        -1 and +1 for two classes, codes for more, or the numbers of a regression.
     classes : tuple of int
-        The classes that were fitted, in their order; of two the negative one is first.
+        The classes that were fitted, in their order; the negative one of two is first.
     options : dict
-        What the estimator was made with.
+        The parameters of the estimator.
     """
 
     state: State
@@ -111,11 +111,11 @@ class Fitted:
         return None if self.state.lift else self.weights
 
     def design(self, places: np.ndarray) -> np.ndarray:
-        """What the model takes of places: x alone, or both coordinates and their features."""
+        """The columns that the model takes: x alone, or both coordinates and their features."""
         return places[:, :1] if self.regression else lifted(places, self.state.lift)
 
     def scores(self, places: np.ndarray) -> np.ndarray:
-        """Positive where the second class is predicted; of several, a column for each."""
+        """The scores: positive for the second class, or a column for each of several classes."""
         found = np.asarray(self.model.decision_function(self.design(places)), dtype=float)
         return found if self.several else found.ravel()
 
@@ -125,7 +125,7 @@ class Fitted:
         return found if self.several else np.where(found > 0, self.classes[1], self.classes[0])
 
     def missed(self, places: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Which places are on the wrong side; those on the boundary are of the second class."""
+        """A mask of the places on the wrong side; those on the boundary are of the second class."""
         if self.several:
             return self.predicted(places) != codes
         return (self.scores(places) >= 0.0) != (codes == self.classes[1])
@@ -212,7 +212,7 @@ def fitted(state: State) -> Fitted:
 
 
 def objective_at(fit: Fitted) -> Callable[[np.ndarray, Any], float]:
-    """What the model says that it minimises, as a function of weights and an intercept."""
+    """The objective that the model minimises, as a function of weights and an intercept."""
     labels = encode_as(fit.model.classes_, fit.y, len(fit.y))
     _, problem, *_ = fit.model._claims(as_design(fit.X), labels)[0]
 

@@ -8,15 +8,15 @@ from separatrix.studio.shapes import shape
 from separatrix.studio.state import State, StateError
 
 FRESH = 100
-"""How many fresh points are drawn."""
-# Shapes are drawn by seeds of one number, and numbers of their streams would say where a point is.
+"""The number of fresh points that are drawn."""
+# Shapes are drawn by the seed alone; numbers of the same stream would depend on where a point is.
 _STREAM = 1
 # The seeds of fresh points: none of those that the page draws its own points with.
 _FIRST_SEED = 1_000_000
 
 
 def held_out(state: State) -> np.ndarray:
-    """Which points are held out: a mask over all of them.
+    """A mask over all points, true for those that are held out.
 
     Each point has a random number of its own, by its place in the list, and in each class those
     with the smallest numbers are held out: whoever adds a point sees the others stay where they
@@ -34,12 +34,12 @@ def held_out(state: State) -> np.ndarray:
 
 
 def fresh_points(state: State) -> tuple[np.ndarray, np.ndarray]:
-    """Places and classes of new points from the shape of a state; none where it asks for none.
+    """Places and classes of new points from the shape of a state; none unless it is ``fresh``.
 
     Raises
     ------
     StateError
-        Where the points came from no shape of which new ones can be drawn.
+        Where the points came from no shape from which new ones can be drawn.
     """
     if not state.fresh:
         return np.empty((0, 2)), np.empty(0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""A model that is fitted again and again to points which noise has moved, and how it does."""
+"""A model that is fitted again and again to points which noise has moved, and its errors."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from separatrix.studio.heldout import held_out
 from separatrix.studio.state import FEATURES, MODELS, State
 
 MOST_DRAWS = 25
-"""How many draws one message can ask for."""
-# Of random numbers, other than those that shapes and what is held out are drawn by.
+"""The largest number of draws that one message can request."""
+# The stream of random numbers, other than those of shapes and of what is held out.
 _STREAM = 2
 # Seconds for the draws of one message.
 _PATIENCE = 10.0
-# So many models are compared, and the oldest makes way.
+# The most models that are compared; another one replaces the oldest.
 _MOST_MODELS = 6
 
 
 @dataclass
 class _Run:
-    """What the draws of one model have found so far."""
+    """The results of the draws of one model so far."""
 
     label: str
     errors: list[float] = field(default_factory=list)
@@ -51,9 +51,9 @@ class Trials:
         Returns
         -------
         fit : Fitted
-            To the points of the last draw.
+            The fit to the points of the last draw.
         found : dict
-            Where it has the points, how often each was missed, and a row for each model.
+            The moved points, how often each was missed, and a row for each model.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What stands behind a page: messages in, answers out."""
+"""The kernel behind a page: messages in, answers out."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from separatrix.studio.steps import frame_of, steps_of
 from separatrix.studio.tours import TOURS, tour
 from separatrix.studio.wording import certificate_of
 
-# Of a table that is given, so many points are taken.
+# The most points that are taken from a table that is given.
 _MOST_OF_TABLE = 300
-# So many fits are kept, for pages that ask for their steps.
+# The most fits that are kept, for pages that request their steps.
 _KEPT = 8
-# What the page begins with, where nothing is given.
+# The points that the page begins with, where nothing is given.
 _BEGUN: dict[str, Any] = {"name": "blobs", "n": 60, "noise": 0.8}
-# And where it begins with a fit that moves.
+# The points that it begins with where it opens with a fit that moves.
 _MOVING: dict[str, Any] = {"name": "moons", "n": 60, "noise": 0.8}
 _FIRST = "Loops are compiled, which takes up to a minute the first time ..."
 # The largest number of a message: what JavaScript counts up to.
@@ -69,13 +69,13 @@ class StudioModel:
     table : mapping of str to array-like, optional
         Columns of numbers of a table of one's own, by name.
     labels : array-like of str, optional
-        Its classes.
+        The classes of the rows of the table.
     target : str, optional
-        What the classes are called.
+        The name of the target.
     axes : two of the names, optional
         The columns to begin with: by default the first two.
     lesson : str, optional
-        One of the course's, to begin with.
+        A lesson of the course to begin with.
     moving : bool, default=False
         Whether a page, where none of these is given, opens with the passes of stochastic gradients
         playing.
@@ -83,7 +83,7 @@ class StudioModel:
     Raises
     ------
     StateError
-        For a lesson or a column that there is not.
+        For a lesson or a column that does not exist.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class StudioModel:
         self._table = {shown[name]: column for name, column in given.items()}
         self._labels = None if labels is None else np.asarray(labels).astype(str)
         self._pairs: Pairs | None = None
-        # By the number of the question: a notebook's kernel answers several pages.
+        # By the number of the request: a notebook's kernel answers several pages.
         self._fits: dict[int, tuple[Fitted, Any]] = {}
         self._curves, self._trials = ErrorCurves(), Trials()
         self._last: Fitted | None = None
@@ -176,12 +176,12 @@ class StudioModel:
         Parameters
         ----------
         message : dict
-            With ``type``, ``seq`` and what its type needs.
+            A message with ``type``, ``seq`` and the fields that its type needs.
 
         Returns
         -------
         dict
-            Of what JSON can hold, with the ``seq`` of the message; 0 for a message without one.
+            An answer that JSON can hold, with the ``seq`` of the message; 0 if that has none.
         """
         seq = _seq_of(message)
         try:
@@ -202,7 +202,7 @@ class StudioModel:
             return {"type": "error", "seq": seq, "text": text}
 
     def notice(self, message: Any) -> dict[str, Any] | None:
-        """What a page is shown until :meth:`reply` has the answer; None where that is soon."""
+        """The notice for a page until :meth:`reply` has the answer; None where that is soon."""
         kind = message.get("type") if isinstance(message, dict) else None
         if kind == "prove":
             proved = message.get("what") in list(PROVED)
@@ -246,7 +246,7 @@ class StudioModel:
         }
 
     def _frame(self, message: dict[str, Any]) -> dict[str, Any]:
-        # Without a number of the question: the newest one.
+        # Without the number of a request: the newest one.
         of = message.get("of", next(reversed(self._fits), None))
         step: Any = message.get("step")
         fit, steps = self._fits.get(of, (None, None)) if isinstance(of, int) else (None, None)
@@ -332,7 +332,7 @@ class StudioModel:
         X = np.array([at], dtype=float)
         scores = np.atleast_1d(fit.scores(X)[0])
         code = int(fit.predicted(X)[0])
-        # Of two classes the second one has both; of several, the one that is predicted.
+        # With two classes both are of the second one; with several, of the one that is predicted.
         of = fit.classes.index(code) if fit.several else 0
         score, probability = float(scores[of]), None
         sentence = f"score {score:.3g}: {fit.state.classes[code]}"
@@ -370,7 +370,7 @@ class StudioModel:
         if message.get("what") == "worksheet":
             state: Any = message.get("state")
             parse(state)
-            # The copy is asked, so that what this page was last answered stays.
+            # A copy replies, so that the last answer to this page stays.
             page = page_of(
                 worksheet_of(copy.copy(self), {**state, "line": None}), title="My worksheet"
             )
@@ -422,7 +422,7 @@ def _file(name: str, mime: str, content: bytes) -> dict[str, Any]:
 
 
 def _fitted_part(state: Any) -> Any:
-    """What a fit depends on, of a state; a copy."""
+    """A copy of the part of a state that a fit depends on."""
     if not isinstance(state, dict):
         return state
     shown = ("view", "show", "panel", "line")
@@ -463,7 +463,7 @@ def _most_frequent(labels: np.ndarray) -> np.ndarray:
 
 
 def _note(rows: int, shown: int, incomplete: int, rarer: int) -> str | None:
-    """How many rows of a table are in the picture; None where all are."""
+    """A sentence on how many rows of a table are in the picture; None where all are."""
     if shown == rows:
         return None
     drawn = ", chosen at random" if shown < rows - incomplete - rarer else ""
@@ -474,7 +474,7 @@ def _note(rows: int, shown: int, incomplete: int, rarer: int) -> str | None:
 
 
 def _overlap(fit: Fitted, mistake: list[Any]) -> str | None:
-    """How many points there are, and at how many places; None where each has a place of its own."""
+    """A sentence on the numbers of points and of their places; None where these are equal."""
     points = fit.state.points
     places = len(np.unique(points, axis=0))
     if places == len(points):
@@ -508,12 +508,12 @@ def _summary(fit: Fitted, lines: list[dict[str, Any]]) -> list[str]:
 
 
 def load(wanted: Callable[[], bool] = lambda: True) -> None:
-    """Compile what pages will ask for, one model and one proof after the other.
+    """Compile the loops that pages will need, one model and one proof after the other.
 
     Parameters
     ----------
     wanted : callable
-        Asked between two of them whether to go on.
+        Called between two of them; returns whether to go on.
     """
     studio = StudioModel()
     state = studio.traits["state"]

@@ -1,4 +1,4 @@
-"""A state of the page for each lesson of the course, and what is to be seen there."""
+"""A state of the page for each lesson of the course, and the claim that it shows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from separatrix.studio.shapes import framed, iris
 from separatrix.studio.state import StateError, named
 
-# Points, the codes of their classes, and what axes and classes are called.
+# Points, the codes of their classes, and the names of axes and classes.
 _Points = tuple[np.ndarray, np.ndarray, dict[str, Any]]
 _PLAIN = {"x": "x1", "y": "x2", "classes": ["-1", "+1"]}
 
@@ -36,7 +36,7 @@ def _tumours(columns: tuple[str, str], every: int) -> _Points:
     )
 
 
-# Those that more than one lesson has.
+# The points that more than one lesson has.
 _PERIMETERS = partial(_tumours, ("worst perimeter", "worst texture"), 5)
 _THREE = partial(_set, [(-1, -1), (1, 0), (-1, 1.5)], [1, 0, 1])
 _FOUR = partial(_set, [(-1, 3), (-1, -1), (3, -1), (0, 1.5)], [0, 0, 1, 1])
@@ -59,7 +59,7 @@ def _ellipse() -> _Points:
 
 
 def _clouds() -> _Points:
-    """The first four of the lesson's seven."""
+    """The first four of the lesson's seven clouds."""
     rng = np.random.default_rng(0)
     parts = []
     for centre, lengths, degrees in (
@@ -98,7 +98,7 @@ def _between() -> _Points:
 
 
 def _words() -> _Points:
-    """The lesson's sixty messages, by how many words of two lists each has."""
+    """The lesson's sixty messages, by the numbers of words of two lists that they have."""
     counted = {
         (0, 0, 1): 2, (0, 1, 0): 7, (0, 2, 0): 10, (0, 3, 0): 4, (0, 4, 0): 1, (1, 0, 0): 1,
         (1, 0, 1): 3, (1, 1, 0): 4, (1, 1, 1): 2, (1, 2, 0): 2, (1, 4, 0): 1, (2, 0, 1): 7,
@@ -341,12 +341,12 @@ LESSONS = [{"name": name, "title": one.title} for name, one in _LESSONS.items()]
 
 
 def lesson_of(name: str, state: dict[str, Any]) -> dict[str, Any]:
-    """A lesson, with the state that it begins in; ``state`` has what it leaves as it is.
+    """A lesson, with the state that it begins in; other parts are those of ``state``.
 
     Raises
     ------
     StateError
-        For a name that there is not.
+        For an unknown name.
     """
     if name not in list(_LESSONS):
         raise StateError(f"There is no lesson {named(name)}; there are {', '.join(_LESSONS)}.")
@@ -354,7 +354,7 @@ def lesson_of(name: str, state: dict[str, Any]) -> dict[str, Any]:
     points, codes, names = one.points()
     begun = {
         **state,
-        # What a curve to y is measured in has nothing to do with x.
+        # The unit of y in a regression has nothing to do with that of x.
         **framed(points, codes, names, lock=False if one.model == "regression" else None),
         "version": 1,
         "source": None,

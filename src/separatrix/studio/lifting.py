@@ -8,7 +8,7 @@ import numpy as np
 
 from separatrix.kernels import PolynomialKernel
 
-# That of the kernel (x.z + 1)^2, whose first coordinate is a constant and left to the intercept.
+# The kernel (x.z + 1)^2: the first coordinate of its lift is constant and left to the intercept.
 _KERNEL = PolynomialKernel(degree=2, gamma=1.0, coef0=1.0)
 _COLUMNS: dict[str, tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], str]] = {
     "x2": (lambda x, y: x * x, "X[:, 0] ** 2"),
@@ -21,7 +21,7 @@ _COLUMNS: dict[str, tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], str]] 
 def lifted(places: np.ndarray, features: tuple[str, ...]) -> np.ndarray:
     """Points with their features: the two coordinates, and a column for each that was chosen.
 
-    All of the polynomial kernel stands for the coordinates and for what else was chosen, too.
+    With ``"poly"``, the coordinates of the polynomial kernel replace all of these.
 
     Parameters
     ----------

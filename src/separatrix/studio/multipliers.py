@@ -1,4 +1,4 @@
-"""The multipliers of a linear SVM, from its plane: what each point pulls with."""
+"""The multipliers of the points of a linear SVM, computed from its plane."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import numpy as np
 
 from separatrix.studio.fitting import Fitted
 
-# How far from 1 the margin of a point may be that is on the margin line, of a fit with a small gap.
+# The largest distance from 1 of a margin on the margin line, in a fit with a small gap.
 _ON_THE_LINE = 1e-3
 
 
 def multipliers_of(fit: Fitted, margin: np.ndarray) -> dict[str, np.ndarray]:
     """Multipliers of a linear SVM, and the kind of each point: "free", "bound" or "none".
 
-    By the conditions of Karush, Kuhn and Tucker: of the hinge loss, a point short of its margin
-    has C, one beyond it nothing, and those on the margin line have what the weights
-    w = sum alpha_i y_i x_i and the intercept's 0 = sum alpha_i y_i leave for them; of the squared
-    hinge, each has 2 C times its slack.
+    They follow from the conditions of Karush, Kuhn and Tucker.  With the hinge loss, a point short
+    of its margin has C, one beyond it 0, and those on the margin line have what is left for them
+    by the conditions w = sum alpha_i y_i x_i of the weights and 0 = sum alpha_i y_i of the
+    intercept; with the squared hinge, each has 2 C times its slack.
 
     Parameters
     ----------
     fit : Fitted
     margin : ndarray of shape (m,)
-        y f(x) of each point that was fitted.
+        The margin y f(x) of each point that was fitted.
 
     Returns
     -------
     dict
-        ``alpha`` and ``kind``, each of shape (m,): without the first where more points are on the
-        margin line than have multipliers of their own, and without either for other models.
+        ``alpha`` and ``kind``, each of shape (m,): without the first where the multipliers on the
+        margin line are not unique, and without either for other models.
     """
     if fit.state.model != "linear_svm":
         return {}

@@ -1,4 +1,4 @@
-"""A line of one's own: what each measure is on it, beside the model's fit and the best possible."""
+"""A line of one's own: its measures, beside those of the model's fit and the best possible."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from separatrix.studio.wording import below
 # A share of the objective that nobody drags a line for.
 _NEAR = 1e-3
 _DIGITS = 4
-# What scores are measured by: the score as the only coordinate.
+# The plane by which scores are measured: the score is the only coordinate.
 _OF_SCORES = Hyperplane(np.ones(1), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """What stands in the place of a fitted model, so that its errors are counted as those are."""
+    """A line in the place of a fitted model, so that its errors are counted as those are."""
 
     weights: np.ndarray
     intercept: float
@@ -39,7 +39,7 @@ class _Line:
 
 
 def line_of(fit: Fitted, line: tuple[float, float, float] | None, view: Any) -> dict[str, Any]:
-    """What a page shows of a line w1 x + w2 y + b = 0; without one, a line to begin with.
+    """The measures of a line w1 x + w2 y + b = 0 for a page; without one, a line to begin with.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _objective(fit: Fitted, line: _Line) -> tuple[float, float, float] | None:
 def _distance_to_best(
     objective: tuple[float, float, float] | None, first: list[Any]
 ) -> dict[str, Any]:
-    """How far the line is from the best possible, in a sentence and in short."""
+    """The distance of the line from the best possible, in a sentence and in short."""
     name, own, its = first
     if objective is None:
         value = counted(own, "mistake") if name == "mistakes" else _short(own)
@@ -182,5 +182,5 @@ def _short(value: float, digits: int = _DIGITS) -> str:
 
 
 def _grouped(number: str) -> str:
-    """Without an exponent, as long as a number has fewer than seven digits."""
+    """A number without an exponent, as long as it has fewer than seven digits."""
     return f"{float(number):,g}"

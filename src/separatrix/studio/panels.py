@@ -17,7 +17,7 @@ from separatrix.studio.fitting import Fitted, objective_at
 from separatrix.studio.space import lift_of
 from separatrix.studio.state import PANELS
 
-# A gap, of the objective, that nobody sees between two curves.
+# A gap, as a share of the objective, that nobody sees between two curves.
 _MET = 1e-3
 _EMPTY: dict[str, Any] = {
     "title": "Nothing to draw",
@@ -25,14 +25,14 @@ _EMPTY: dict[str, Any] = {
     "y": {"label": ""},
     "series": [],
 }
-# A side of the grid on which the objective is evaluated.
+# Cells along a side of the grid on which the objective is evaluated.
 _CELLS = 24
 # The width of the picture over its height.
 _WIDE = 1.65
 
 
 def panel_of(fit: Fitted, steps: dict[str, Any] | None, points: dict[str, Any]) -> Any:
-    """The panel that a state asks for; None where the model has none of its kind."""
+    """The panel that a state names; None where the model has none of its kind."""
     makers = {
         "loss": _loss,
         "objective": _objective,
@@ -125,7 +125,7 @@ def _weights(fit: Fitted, steps: Any, points: Any) -> Any:
 
 
 def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[str, Any]]]:
-    """Level sets of what the model says that it minimises, around the answer, and their extent."""
+    """The extent of a picture around the answer, and the level sets of the objective in it."""
     measure = objective_at(fit)
     answer, rest, intercept = theta[-1:, :2], theta[-1, 2:-1], np.asarray(theta[-1, -1])
     reach = 1.15 * max(float(np.max(np.abs(theta[:, :2] - answer))), 1e-6)
@@ -146,7 +146,7 @@ def _contours(fit: Fitted, theta: np.ndarray) -> tuple[list[float], list[dict[st
 
 
 def _bound_of(fit: Fitted) -> Any:
-    """What the convergence theorem says of these points, this start, rate and margin."""
+    """The bound of the convergence theorem for these points, this start, rate and margin."""
     *coef, intercept = fit.state.parameters["start"]
     coef += [0.0] * (fit.X.shape[1] - 2)
     lifted = bool(fit.options["fit_intercept"])
@@ -158,7 +158,7 @@ def _bound_of(fit: Fitted) -> Any:
         intercept_init=intercept if lifted else None,
         learning_rate=fit.options["learning_rate"],
         margin=fit.options["margin"],
-        # The run is known; what is asked for is the bound.
+        # The run is known; only the bound is needed.
         max_passes=1,
     )
 
@@ -182,7 +182,7 @@ def _mistakes(fit: Fitted, steps: Any, points: Any) -> Any:
 
 
 def _theorem(fit: Fitted, steps: Any, points: Any) -> Any:
-    """k gamma <= theta.u <= |theta| <= sqrt(k) R, of the run: the theorem's proof as a picture."""
+    """k gamma <= theta.u <= |theta| <= sqrt(k) R for the run: the theorem's proof as a picture."""
     if steps is None:
         return None
     bound = _bound_of(fit)

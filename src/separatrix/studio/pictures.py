@@ -17,14 +17,14 @@ from separatrix.studio.multipliers import multipliers_of
 
 # Points of a curve and of the field, across; and steps until a place is well below a pixel.
 _FINE, _COARSE, _STEPS = 101, 48, 6
-# What JSON holds as it is.
+# The types that JSON holds as they are.
 _PLAIN = frozenset({str, int, bool, type(None)})
-# What counts as no multiplier, of the largest.
+# A multiplier up to this share of the largest counts as none.
 _NONE = 1e-9
 
 
 def numbers(values: Any) -> Any:
-    """Arrays as lists that JSON can hold: what is no number is None."""
+    """Arrays as lists that JSON can hold, with None for what is not a finite number."""
     if isinstance(values, dict):
         return {key: numbers(value) for key, value in values.items()}
     if isinstance(values, (list, tuple)):
@@ -50,14 +50,14 @@ def lines_of(fit: Fitted) -> list[dict[str, Any]]:
         x = np.linspace(*fit.state.view[:2], _FINE)
         curve = np.stack([x, fit.model.predict(x[:, None])], axis=1)
         return [{"level": 0, "kind": "curve", "parts": [curve.tolist()]}]
-    # Of least squares the levels are its targets.
+    # For least squares the levels are its targets.
     beside = fit.state.model in ("linear_svm", "kernel_svm", "sgd", "least_squares")
     levels = [-1, 0, 1] if beside and not fit.several else [0]
     view = fit.state.view
     grid: dict[str, Any] = {"cells": _FINE - 1, "halvings": 0}
     if fit.several:
         # The votes of pairs jump, and where three classes meet is a kink: the scores at two corners
-        # of the grid do not tell what is between them.
+        # of the grid do not determine what is between them.
         found = [Field(fit.scores, view, steps=_STEPS, **grid).borders()]
     else:
         found = level_sets(fit.scores, levels, view, surface_of(fit), steps=0, **grid)
@@ -80,7 +80,7 @@ def surface_of(fit: Fitted) -> Surface | None:
 
 
 def field_of(fit: Fitted) -> dict[str, Any] | None:
-    """Probabilities of the second class over the view, or scores; of several, the classes."""
+    """Probabilities or scores of the second class over the view; with several, the classes."""
     if fit.regression:
         return None
     low, high, bottom, top = fit.state.view
@@ -96,7 +96,7 @@ def field_of(fit: Fitted) -> dict[str, Any] | None:
 
 
 def picture_of(fit: Fitted) -> dict[str, Any]:
-    """What a page draws of a fit, and what it counts."""
+    """The picture that a page draws of a fit, and its counts."""
     plane, points = fit.plane, points_of(fit)
     return {
         "lines": lines_of(fit),
@@ -145,7 +145,7 @@ def _multipliers(fit: Fitted) -> dict[str, Any]:
 
 
 def width_of(fit: Fitted) -> float | None:
-    """How wide the street between the margin lines is."""
+    """The width of the street between the margin lines."""
     has_street = fit.state.model in ("linear_svm", "sgd")
     if not has_street or fit.plane is None or not fit.plane[0].any():
         return None
@@ -153,7 +153,7 @@ def width_of(fit: Fitted) -> float | None:
 
 
 def ellipses_of(fit: Fitted) -> list[dict[str, Any]]:
-    """Where half and nine tenths of each Gaussian are."""
+    """The ellipses that hold half and nine tenths of each Gaussian."""
     if fit.state.model not in ("lda", "qda") or fit.state.lift:
         return []
     found = []

@@ -1,4 +1,4 @@
-"""Exact statements about the points of a state, and what is drawn of their witnesses."""
+"""Exact statements about the points of a state, and the drawings of their witnesses."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from separatrix.studio.state import LIMITS, State, StateError, named
 from separatrix.studio.wording import PAGE, sentence
 
 LOADED: set[str] = set()
-"""The proofs of which one has been made, so that their loops are compiled."""
+"""The kinds of proofs that have been made once, so that their loops are compiled."""
 
-# Seconds that a page waits for one.
+# Seconds that a page waits for a proof.
 _PATIENCE = 10.0
 _UNDECIDED = f"Undecided: {_PATIENCE:g} s were too short for a proof."
 
@@ -54,12 +54,12 @@ class _ProofRequest:
     Attributes
     ----------
     rows : ndarray of int
-        Among all points of the state.
+        The positions of the points among all points of the state.
     X : ndarray of shape (m, 2)
     y : ndarray of shape (m,)
         -1 and +1.
     labels : ndarray
-        The names; -1 and +1 where both have the same one.
+        The names of the points' classes; -1 and +1 where both classes have the same name.
     """
 
     def __init__(self, state: State, rows: np.ndarray, first: int, second: int) -> None:
@@ -73,7 +73,7 @@ class _ProofRequest:
         self._turned = -1.0 if distinct and names[0] > names[1] else 1.0
 
     def plane(self, plane: Any) -> dict[str, Any]:
-        """With the second class on its positive side."""
+        """The numbers of a plane, with the second class on its positive side."""
         coef = self._turned * np.asarray(plane.w, dtype=float)
         return {"coef": coef.tolist(), "intercept": self._turned * float(plane.b)}
 
@@ -128,7 +128,7 @@ def _diagnosis(request: _ProofRequest) -> dict[str, Any]:
         request.labels,
         time_limit=_PATIENCE,
         feature_names=request.axes,
-        # As the page counts them.
+        # The rows' numbers, as the page counts them.
         row_numbers=request.rows + 1,
     )
     findings = [

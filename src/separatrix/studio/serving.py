@@ -22,7 +22,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from separatrix.studio.kernel import StudioModel
 from separatrix.studio.page import joined
 
-# How the page's only script ends: a browser has one sooner than the many that it is joined from.
+# The end of the page's only script: a browser loads one sooner than the many that it joins.
 _BEGIN = 'startServed(document.getElementById("studio"), render);\n'
 _TYPES = {"css": "text/css", "html": "text/html", "js": "text/javascript", "svg": "image/svg+xml"}
 _FILES = "index.html", "studio.css", "mark.svg"
@@ -35,16 +35,16 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-# Bytes of a message: 2,000 points take a tenth of it.
+# The most bytes of a message: 2,000 points take a tenth of it.
 _LONGEST = 1 << 20
-# Messages that may wait for their answers.
+# The most messages that may wait for their answers.
 _MOST_WAITING = 20
 # Seconds that a page has for coming back before the server ends.
 _PATIENCE = 3.0
 
 
 class _Pages:
-    """How many pages are open."""
+    """The number of open pages."""
 
     def __init__(self, ended: Callable[[], None] | None) -> None:
         self.open = 0
@@ -76,12 +76,12 @@ def application(
     Parameters
     ----------
     make : callable
-        A kernel for each page.
+        A function that makes a kernel for each page.
     token : str
-        What every address begins with.
+        The text that every address begins with.
     hosts : callable
-        The names that the server has for itself: another in a request is refused, so that no page
-        from elsewhere can speak with it.
+        A function that returns the server's names for itself: a request with another is refused,
+        so that no page from elsewhere can speak with it.
     ended : callable, optional
         Called a while after the last page was closed.
     """
@@ -93,7 +93,7 @@ def application(
     own["main.js"] = lambda: joined(last=_BEGIN).encode()
 
     def right(given: str) -> bool:
-        # As bytes: of texts only those in ASCII can be compared.
+        # As bytes: only texts in ASCII could be compared.
         return secrets.compare_digest(given.encode(errors="replace"), token.encode())
 
     def known(headers: Any, *, origin: bool) -> bool:
@@ -132,7 +132,7 @@ def _kind(content: Any) -> Any:
 
 
 class _Conversation:
-    """One page and its kernel: of several questions of a kind that wait, the newest is answered."""
+    """One page and its kernel; only the newest of waiting requests of a kind is computed."""
 
     def __init__(self, socket: WebSocket, kernel: StudioModel) -> None:
         self.socket, self.kernel = socket, kernel
@@ -163,7 +163,7 @@ class _Conversation:
                 )
 
     async def _queue(self, content: Any) -> None:
-        """Have a message answered; a question that a newer one replaces is answered at once."""
+        """Queue a message for its answer; a request that it replaces is answered at once."""
         kind = _kind(content)
         if kind in ("ask", "frame", "score"):
             older = [one for one in self.waiting if _kind(one) == kind]
@@ -207,13 +207,13 @@ def serve(
     Parameters
     ----------
     make : callable
-        A kernel for each page.
+        A function that makes a kernel for each page.
     port : int
-        By default any that is free.
+        The port; by default any that is free.
     keep : bool
         Whether to go on without a page.
     opened : callable
-        Told the address, with a token that nobody can guess, once the server listens.
+        Called with the address, which has a token that nobody can guess, once the server listens.
     """
     token = secrets.token_urlsafe(16)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:

@@ -20,12 +20,12 @@ SHAPES: list[dict[str, Any]] = [
     {"name": "sepals", "label": "iris: sepals of three species", "fixed": True},
     {"name": "four", "label": "four points", "fixed": True},
 ]
-"""Those that are fixed have their own number of points, and no noise."""
+"""The shapes; fixed ones have their own number of points, and no noise."""
 
 _MOST = LIMITS["points"]
 # Measured in units of a standard deviation.
 _APART, _REACH = 2.0, 0.3
-# How many times longer than the other axis one can be with one scale for both.
+# The largest ratio of the spans of the two axes with one scale for both.
 _ALIKE = 4.0
 
 
@@ -35,7 +35,7 @@ def shape(name: str, n: int = 60, noise: float = 1.0, seed: int = 0) -> dict[str
     Raises
     ------
     StateError
-        For a name that there is not, or a number out of its range.
+        For an unknown name, or a number out of its range.
     """
     if name not in [one["name"] for one in SHAPES]:
         raise StateError(f"There is no shape {named(name)}.")
@@ -67,7 +67,7 @@ def framed(
     """Points as a page takes them, with a view that has a tenth more around them by default.
 
     One scale serves both axes, so that right angles look right, unless one of the two spans so much
-    more than the other that the points would be a streak: ``lock`` says otherwise.
+    more than the other that the points would be a streak; ``lock`` overrides this.
     """
     low, high = points.min(axis=0), points.max(axis=0)
     if lock is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from separatrix.studio.state import StateError, parse
 
-# Places are rounded to so many steps across the picture.
+# The number of steps across the picture to which places are rounded.
 _STEPS = 5000
 _BEGIN = "#s="
 
@@ -27,12 +27,12 @@ def to_fragment(state: dict[str, Any]) -> str:
     Parameters
     ----------
     state : dict
-        As a page has it.
+        The state, as a page has it.
 
     Raises
     ------
     StateError
-        Where it is none.
+        If the state is invalid.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def from_fragment(fragment: str) -> dict[str, Any]:
     Raises
     ------
     StateError
-        Where it carries none.
+        If it carries no valid state.
     """
     try:
         letters = fragment.removeprefix(_BEGIN)

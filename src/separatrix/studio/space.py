@@ -11,11 +11,11 @@ from separatrix.studio.lifting import lifted
 from separatrix.studio.pictures import lines_of
 from separatrix.studio.state import FEATURES
 
-# Places of the grid, across.
+# Places along a side of the grid.
 _ACROSS = 17
-# Below this share of the largest weight a feature says nothing of the boundary.
+# A feature whose weight is below this share of the largest does not affect the boundary.
 _NOTHING = 1e-9
-# How far a height is drawn beyond those of the points, of their range.
+# The padding of the heights of the points, as a share of their range.
 _ROOM = 0.15
 
 
@@ -75,7 +75,7 @@ def lift_of(fit: Fitted) -> dict[str, Any]:
 def _by_feature(
     fit: Fitted, places: np.ndarray, grid: np.ndarray
 ) -> tuple[str, np.ndarray, np.ndarray, np.ndarray | None]:
-    """Name and heights of the first feature, and where on top of each place the score is 0."""
+    """Name and heights of the first feature, and the heights at which the score is 0."""
     state = fit.state
     first = state.lift[:1]
     # The polynomial kernel's own coordinates follow the two of the plane; x squared is the first.

@@ -1,4 +1,4 @@
-"""What a page shows: points, model, parameters; checked before anything is fitted."""
+"""The state of a page: points, model, parameters; checked before anything is fitted."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from separatrix.losses import key_of
 
-# Letters of a name of an axis or of a class.
+# The most letters of a name of an axis or of a class.
 LONGEST_NAME = 200
 LIMITS = {"points": 2000, "exact": 300}
-"""How many points there may be, and of how many exact statements are made."""
+"""The most points of a state, and the most for which exact statements are made."""
 
 FAR = 1e9
-"""How far from 0 places, and other numbers of a state, can be."""
+"""The largest absolute value of coordinates and of other numbers of a state."""
 _MOST_CLASSES = 4
 HELD_OUT = (0, 20, 30, 50)
 """The shares of the points that a page can hold out, in percent."""
@@ -27,17 +27,17 @@ FEATURES = {
     "sinx": "sin x",
     "poly": "all of the kernel (x\u00b7z + 1)\u00b2",
 }
-"""What points can be lifted by: x is the coordinate across, y the one up."""
+"""The features that points can be lifted by: x is the horizontal coordinate, y the vertical one."""
 LIFTED = ("perceptron", "logistic", "linear_svm", "lda", "least_squares", "sgd")
 """The linear models, whose boundary in a plane of features is a curve in that of the points."""
 
 
 class StateError(ValueError):
-    """A state, or a message, that is not one; the text is a sentence for people."""
+    """An invalid state or message; the text is a sentence for people."""
 
 
 def named(given: Any) -> str:
-    """What a page sent, in a sentence: never more of it than a line holds."""
+    """A value that a page sent, for a sentence: never more of it than a line holds."""
     if isinstance(given, str):
         return repr(given[:40])
     if given is None or isinstance(given, (bool, float)):
@@ -54,7 +54,7 @@ def number_of(given: Any, what: str, low: float = -FAR, high: float = FAR) -> fl
     Raises
     ------
     StateError
-        Where it is none, or outside of its range.
+        Where it is not a number, or outside of its range.
     """
     good = isinstance(given, (int, float)) and not isinstance(given, bool)
     # Whole numbers of any length are compared exactly, and NaN is in no range.
@@ -118,14 +118,14 @@ def _parameter(model: str, name: str, label: str, kind: str, default: Any, **mor
 
 
 def _choice(model: str, name: str, label: str, *choices: str) -> Any:
-    """The first one is where the page begins."""
+    """A choice, the first of which is the default."""
     return _parameter(model, name, label, "choice", choices[0], choices=[*choices])
 
 
 def _number(
     model: str, name: str, label: str, kind: str, default: Any, low: float, high: float, **more: Any
 ) -> Any:
-    """A number, or a vector of them; ``when`` says beside which others it means something."""
+    """A number, or a vector of them; ``when`` names the values of others for which it is used."""
     return _parameter(model, name, label, kind, default, low=low, high=high, **more)
 
 
@@ -170,7 +170,7 @@ PARAMETERS = [
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A state that was found to be one.
+    """A valid state.
 
     Attributes
     ----------
@@ -179,18 +179,18 @@ class State:
         The class of each point.
     classes : tuple of str
     names : tuple of str
-        Of the axes.
+        The names of the axes.
     view : tuple of float
         The least and largest x, the least and largest y.
     model, panel : str
     parameters : dict
-        All of those of the model.
+        All parameters of the model.
     hold_out : int
         The percentage of the points that are held out.
     fresh : bool
         Whether the model is tested on new points of ``source`` instead.
     seed : int
-        Of which points are held out, or drawn anew.
+        The seed by which points are held out, or drawn anew.
     source : dict or None
         The built-in shape that the points were drawn from: ``name`` and ``noise``.
     lift : tuple of str

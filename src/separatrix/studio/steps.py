@@ -11,14 +11,14 @@ import numpy as np
 from separatrix.studio.fitting import Fitted
 from separatrix.studio.pictures import picture_of
 
-# More steps than anyone walks through.
+# The most steps: more than anyone walks through.
 _MOST = 1000
 
 
 def steps_of(fit: Fitted) -> dict[str, Any] | None:
-    """Frames from the start to the answer itself; None of a fit without iterates."""
+    """The frames from the start to the answer itself; None for a fit without iterates."""
     trace = getattr(fit.model, "trace_", None)
-    # Of several classes in pairs each pair has its own.
+    # With several classes in pairs, each pair has its own trace.
     if trace is None or isinstance(trace, tuple):
         return None
     return _updates(fit, trace) if fit.state.model == "perceptron" else _iterates(fit, trace)
@@ -133,15 +133,15 @@ def _iterates(fit: Fitted, trace: Any) -> dict[str, Any] | None:
 
 
 def frame_of(fit: Fitted, steps: dict[str, Any], step: int) -> dict[str, Any]:
-    """What the picture is at a step: the estimator's own answers with the weights of that step.
+    """The picture at a step: the estimator's own answers with the weights of that step.
 
     Parameters
     ----------
     fit : Fitted
     steps : dict
-        Of :func:`steps_of`.
+        A result of :func:`steps_of`.
     step : int
-        From 0 to ``count - 1``.
+        The number of the step, from 0 to ``count - 1``.
     """
     model = copy.copy(fit.model)
     if fit.several:

@@ -1,4 +1,4 @@
-"""What a notebook hands over, as columns of numbers and names of classes."""
+"""The data of a notebook, as columns of numbers and names of classes."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from separatrix.studio.shapes import framed
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """What a studio begins with.
+    """The data that a studio begins with.
 
     Attributes
     ----------
     table : dict of str to ndarray, or None
     labels : ndarray of str, or None
     target : str or None
-        What the labels are called, where they say so.
+        The name of the labels, where they have one.
     axes : two names, or None
     points : dict or None
         Points, names and view, where there is one column.
     model : str or None
-        The kind that they ask for.
+        The kind of model that the data need.
     """
 
     table: dict[str, np.ndarray] | None = None
@@ -42,7 +42,7 @@ def columns_of(X: Any, y: Any, features: Sequence[Any] | None) -> Given:
     Raises
     ------
     ValueError
-        Where there are none, or they do not fit together.
+        Where there are no columns of numbers, or they do not fit together.
     """
     if X is None:
         if y is not None or features is not None:

@@ -7,7 +7,7 @@ from typing import Any
 from separatrix.studio.shapes import shape
 from separatrix.studio.state import StateError, named
 
-# What a row of the table has, in its order; ``right`` is the place of an answer among ``choices``.
+# The columns of the table, in their order; ``right`` is the place of an answer among ``choices``.
 _PARTS = "title", "setting", "claim", "drag", "watch", "question", "choices", "right", "why"
 
 _TOURS: dict[str, tuple[Any, ...]] = {
@@ -90,12 +90,12 @@ TOURS = [{"name": name, "title": title} for name, (title, *_) in _TOURS.items()]
 
 
 def tour(name: str, state: dict[str, Any]) -> dict[str, Any]:
-    """A tour, with the state that it begins in; ``state`` has what it leaves as it is.
+    """A tour, with the state that it begins in; other parts are those of ``state``.
 
     Raises
     ------
     StateError
-        For a name that there is not.
+        For an unknown name.
     """
     if name not in list(_TOURS):
         raise StateError(f"There is no tour {named(name)}.")

@@ -25,7 +25,7 @@ from separatrix.studio.table import columns_of
 class Studio(anywidget.AnyWidget):
     """Points that are drawn and dragged in a notebook, and real fits of them.
 
-    What is done on the page is seen from Python, and the other way round.  In Jupyter the widget is
+    Changes on the page are seen from Python, and the other way round.  In Jupyter the widget is
     shown where it stands last in a cell; in marimo by ``marimo.ui.anywidget(studio)``.
 
     Parameters
@@ -35,11 +35,11 @@ class Studio(anywidget.AnyWidget):
         page can choose others for its axes.  With one column and numbers for ``y`` a curve is
         fitted to them.  By default two blobs.
     y : array-like of shape (n_samples,), optional
-        The classes: of more than four, the most frequent ones are taken.
+        The classes; if there are more than four, the most frequent ones are taken.
     features : two names or positions of columns, optional
         The axes to begin with; by default the first two.
     model : str, optional
-        One of those of :attr:`models`; by default ``"logistic"``, or ``"regression"`` for one
+        A name from :attr:`models`; by default ``"logistic"``, or ``"regression"`` for one
         column.
     options : dict, optional
         Parameters of the model, as in :attr:`parameters`.
@@ -48,7 +48,7 @@ class Studio(anywidget.AnyWidget):
     Raises
     ------
     ValueError
-        For columns that are not there, data that are no numbers, or a state that is none.
+        For columns that do not exist, data that are not numbers, or an invalid state.
 
     Examples
     --------
@@ -124,24 +124,24 @@ class Studio(anywidget.AnyWidget):
 
     @points.setter
     def points(self, points: Any) -> None:
-        # From no shape of which fresh points could be drawn.
+        # These come from no shape from which fresh points could be drawn.
         made = [[float(x), float(y), int(c)] for x, y, c in points]
         self._change(points=made, source=None)
 
     @property
     def X(self) -> np.ndarray:
-        """Where the points are: shape (n, 2)."""
+        """The coordinates of the points, of shape (n, 2)."""
         return np.array([point[:2] for point in self.state["points"]], dtype=float).reshape(-1, 2)
 
     @property
     def y(self) -> np.ndarray:
-        """The names of their classes: shape (n,)."""
+        """The names of the points' classes, of shape (n,)."""
         names = np.array(self.names["classes"])
         return names[[int(point[2]) for point in self.state["points"]]]
 
     @property
     def names(self) -> dict[str, Any]:
-        """What the axes and the classes are called."""
+        """The names of the axes and of the classes."""
         return dict(self.state["names"])
 
     @names.setter
@@ -192,11 +192,11 @@ class Studio(anywidget.AnyWidget):
 
     @property
     def test(self) -> dict[str, Any]:
-        """What the model is tested on.
+        """The choice of the points that the model is tested on.
 
         ``hold_out`` is the percentage of the points that are held out: 0, 20, 30 or 50. With
         ``fresh`` true the model is tested on 100 new points of the same built-in shape instead.
-        ``seed`` chooses which points. What is not given is as by default: 0, False and 0.
+        ``seed`` chooses which points. Keys that are not given have their defaults: 0, False and 0.
         """
         state = parse(self.state)
         return {"hold_out": state.hold_out, "fresh": state.fresh, "seed": state.seed}
@@ -245,7 +245,7 @@ class Studio(anywidget.AnyWidget):
 
     @property
     def held_out(self) -> np.ndarray:
-        """Which points are held out: a mask over those of :attr:`points`.
+        """A mask over :attr:`points`, true for those that are held out.
 
         Examples
         --------
@@ -289,17 +289,17 @@ class Studio(anywidget.AnyWidget):
         ----------
         path : str or path
         models : sequence of str, optional
-            Which models of these points the page can show: the first with the options of now, if it
-            is the model of now.  By default that one alone.
+            The models of these points that the page can show: the current one with its current
+            options, others with their defaults.  By default the current one alone.
         title : str
         notes : bool, default=False
-            Whether the page is a worksheet: the steps of the model of now with a field beside each,
-            and a button that saves the page with what was written.
+            Whether the page is a worksheet: the steps of the current model with a field beside
+            each, and a button that saves the page with what was written.
 
         Raises
         ------
         ValueError
-            For a model that there is not, or that cannot be fitted to the points.
+            For a model that does not exist, or that cannot be fitted to the points.
         """
         write_page(
             path,

@@ -1,4 +1,4 @@
-"""What the page says of a fit and of its points: in words, and with the names of its controls."""
+"""The texts of the page about a fit and its points, with the names of its controls."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PAGE = _Page()
 
 
 def sentence(text: str) -> str:
-    """With a capital letter and a full stop."""
+    """The text with a capital letter and a full stop."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
@@ -103,7 +103,7 @@ def _none(fit: Fitted) -> str:
 
 
 def below(value: float, digits: int) -> str:
-    """A number of so many digits that is at most ``value``: a lower bound stays one."""
+    """A number of ``digits`` digits that is at most ``value``: a lower bound stays one."""
     cut = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal_from_float(value)
     return f"{float(cut):.{digits}g}"
 
@@ -121,7 +121,7 @@ def _of_perceptron(found: Certificate) -> str:
 
 
 def _distance(fit: Fitted, found: Certificate) -> str:
-    """How far the fit is from the best possible, with digits that the certificate proves."""
+    """The distance of the fit from the best possible, in digits that the certificate proves."""
     if not math.isfinite(found.dual) or not math.isfinite(found.primal):
         return "nothing is proved yet of how good it is"
     for digits in _DIGITS:

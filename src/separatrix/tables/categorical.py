@@ -26,7 +26,7 @@ class Categorical:
     codes : ndarray of int of shape (n_rows,)
         The place of each row's text among the levels; -1 where it is missing.
     levels : ndarray of object of shape (n_levels,)
-        Texts, each another.
+        The distinct texts.
     """
 
     dtype = np.dtype(object)
@@ -79,7 +79,7 @@ class Categorical:
         return int(self._first_rows[level])
 
     def counts(self) -> dict[str, int]:
-        """How often each text that is there is, in the order in which they first appear."""
+        """The number of rows of each text that occurs, in order of first appearance."""
         counts = np.bincount(self.codes + 1, minlength=len(self.levels) + 1)[1:]
         there = np.flatnonzero(counts)
         there = there[np.argsort(self._first_rows[there], kind="stable")]
@@ -98,7 +98,7 @@ def as_read(column: Any, read: Callable[[str], str | None], most: int) -> Any:
     column : array of object of shape (n_rows,)
         Texts; masked where one is missing.
     read : callable
-        What a text is read as; None where it stands for a missing value.
+        Returns what a text is read as, or None where it stands for a missing value.
     most : int
         Columns of more distinct texts are not coded.
 
@@ -137,7 +137,7 @@ def as_read(column: Any, read: Callable[[str], str | None], most: int) -> Any:
 def first_appearance(column: Any) -> np.ndarray:
     """Numbers 0, 1, 2, ... for the values of a column, in the order in which they first appear.
 
-    What is missing is a value of its own.
+    Missing values count as one value of their own.
 
     Parameters
     ----------

@@ -49,13 +49,13 @@ class Category(Encoding):
     rare: list[str]
     with_missing: bool
     reference: str | None = None  # the level without a feature; not among the others
-    # The levels that were last looked for, and what was found.
+    # The levels that were looked up last, and their places.
     _last: Any = field(default=None, repr=False, compare=False)
 
     kind = "category"
     noun = ("category", "categories")
 
-    # Made at their first use: of a million levels they take more than the levels do.
+    # Made at first use: for a million levels they take more than the levels themselves.
     @cached_property
     def match(self) -> LevelMatch:
         # Rare levels are found like the others and point at one feature.
@@ -64,7 +64,7 @@ class Category(Encoding):
 
     @cached_property
     def _features(self) -> np.ndarray:
-        # The feature of each of these, and last of a level that was not seen at fit; -1: none.
+        # The feature of each of these levels, and last that of a level not seen at fit; -1: none.
         n, references = len(self.levels), 0 if self.reference is None else 1
         own = [*range(n), *[n] * len(self.rare), *[-1] * references, n if self.rare else -1]
         return np.array(own, dtype=np.int64)
@@ -99,7 +99,7 @@ class Category(Encoding):
 
     @property
     def n_features(self) -> int:
-        # Asked for with every block, without the names of many levels.
+        # Computed for every block, without building the names of many levels.
         return len(self.levels) + bool(self.rare) + self.with_missing
 
     def encode(self, table: Table, settings: Settings, notes: Remarks, start: int = 0) -> Any:
@@ -127,7 +127,7 @@ class Category(Encoding):
             new = (found < 0) & ~gone
             if new.any():
                 unseen = Counter(map(label_text, np.ma.getdata(column[new]).tolist()))
-        # What a level that was not seen at fit, or is missing, is read as.
+        # How a level that was not seen at fit, or is missing, is read.
         other = "no level" if self.reference is None else f"the reference {quote(self.reference)}"
         if not (self.with_missing or self.with_date) and gone.any():
             notes.add(
@@ -157,7 +157,7 @@ class Category(Encoding):
         return own + ([there.filled(ZERO, ONE)] if self.with_missing else [])
 
     def _found(self, levels: np.ndarray) -> np.ndarray:
-        """Which of the levels of the fit each of some is; those of blocks are the same objects."""
+        """The places of levels among those of the fit, -1 if absent; blocks share one array."""
         if self._last is None or self._last[0] is not levels:
             self._last = (levels, self.match.find_all(levels.tolist()))
         found: np.ndarray = self._last[1]

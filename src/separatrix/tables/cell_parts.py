@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from separatrix.tables.quantities import angle
 
 SEPARATORS = (";", "|", ",")
-"""What may part the values of a list."""
+"""The separators that may stand between the values of a list."""
 
 COORDINATES = ("latitude", "longitude")
 """The parts of coordinates, in one order or the other."""
@@ -39,12 +39,12 @@ def items(text: str, separator: str) -> list[str]:
 
 
 def find_list(counts: Mapping[str, int]) -> tuple[str, tuple[str, ...]] | None:
-    """What parts the values of a column of lists, and these in their order; None for others.
+    """The separator of a column of lists, and its values in order; None for other columns.
 
     Parameters
     ----------
     counts : mapping of str to int
-        In how many rows each text is.
+        The number of rows with each text.
 
     Examples
     --------
@@ -118,9 +118,9 @@ def coordinates(text: str) -> tuple[float, float] | None:
 
 
 def has_longitude_first(pairs: Mapping[str, tuple[float, float] | None]) -> bool:
-    """Whether the longitude is the first number of coordinates, which texts were read as.
+    """Whether the longitude comes first in the coordinates that texts were read as.
 
-    As it is in well-known text (``POINT``) and in brackets of GeoJSON, and where it is too large
+    It does in well-known text (``POINT``), in the brackets of GeoJSON, and where it is too large
     for a latitude.
     """
     first = False

@@ -1,4 +1,4 @@
-"""What the columns of an encoding are, of the cells of a row that a caller gives.
+"""The columns of an encoding as functions of the cells of a row that a caller gives.
 
 A caller gives numbers, texts and dates. How the texts of a file were read as numbers is known here
 as far as other languages can do it: levels in their order, truth words and levels that are spelled
@@ -46,9 +46,10 @@ class Column:
     value : Number
         Its number, or its cell of text.
     guards : tuple of (Condition, bool)
-        One after the other: whether it has a value where a condition holds, if it holds.
+        Conditions in the order of their evaluation, each with the outcome that it has to have: the
+        column has a value where all of them do.
     spelling : ValueFormat, optional
-        How its texts are read as levels.
+        The spelling by which its texts are read as levels.
     levels : mapping of str to int
         The numbers of levels that are parts of dates; empty for texts.
     """
@@ -123,7 +124,7 @@ def less(number: Number, value: float) -> Number:
 
 
 def divided(number: Number, value: float) -> Number:
-    """A number by a constant."""
+    """A number divided by a constant."""
     return number if value == 1.0 else Arithmetic("/", number, Constant(value))
 
 

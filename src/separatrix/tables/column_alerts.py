@@ -1,8 +1,8 @@
 """Columns that look wrong at fit: that give the target away, count the rows, or repeat others.
 
 Two columns are one-to-one exactly where their codes by first appearance are equal, so one pass over
-each column finds every pair, and most are told apart by their first rows. Columns of many values
-are compared on one scale, by their products with one random vector first.
+each column finds every pair, and most are distinguished by their first rows. Columns of many
+values are compared on one scale, by their products with one random vector first.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from separatrix.tables.number_encoding import Number
 from separatrix.tables.table import Table, missing_mask, number_text, quote
 
 ROW_NUMBERS = "of row numbers"
-"""What sort of alert :func:`counts_rows` is."""
+"""The sort of the alert whose sentence :func:`counts_rows` gives."""
 
-# Columns of up to so many levels, or of as many as there are classes, are compared by their codes.
+# Columns with at most this many levels, or as many as classes, are compared by their codes.
 MOST_LEVELS = 200
 _SAMPLE_ROWS = 2000
-# Columns of many values that are kept in memory to compare others with.
+# The most columns of many values that are kept in memory for comparison with others.
 _MOST_KEPT = 200
 
 
@@ -52,7 +52,7 @@ def alert_about_columns(
         seen.add(one.name)
         column = table.columns[one.name]
         first_rows = column[:_SAMPLE_ROWS]
-        # What is missing is a value of its own.
+        # Missing cells count as one value of their own.
         n_values = n_distinct(first_rows, most_levels + 1)
         if isinstance(one, Number) and one.with_value:
             rescaled.look_at(one, n_values)
@@ -60,8 +60,8 @@ def alert_about_columns(
             continue
         whole = table.n_rows <= _SAMPLE_ROWS and not np.ma.is_masked(column)
         if whole and not repeats(n_values, table.n_rows) and n_values != n_classes:
-            continue  # so many values agree with others by accident
-        # The codes of the first rows are the first of all codes: what they tell apart stays so.
+            continue  # this many values agree with others by accident
+        # All codes begin with those of the first rows: columns that differ there differ for good.
         start = first_appearance(first_rows)
         if target is not None and _determines(start, target[:_SAMPLE_ROWS]):
             codes = first_appearance(column)
@@ -123,7 +123,7 @@ class _Repeated:
         self.first: dict[str, str] = {}
 
     def earlier(self, name: str, start: Any) -> str | None:
-        """The first column that is one-to-one with this one, whose codes start so."""
+        """The first column one-to-one with this one, or None; ``start``: its first codes."""
         key = sha256_of(start)
         if key not in self.alone:
             self.alone[key] = name
@@ -137,7 +137,7 @@ class _Repeated:
     def _first_like(self, name: str) -> str:
         codes = first_appearance(self.table.columns[name])
         n_levels = int(codes.max()) + 1
-        # A constant column is there where numbers are left as they are; it says nothing.
+        # Constant columns occur only where numbers are left as they are; they match nothing.
         if n_levels > self.most_levels or n_levels == 1 or not repeats(n_levels, len(codes)):
             return name
         return self.first.setdefault(sha256_of(codes), name)
@@ -154,7 +154,7 @@ class _Rescaled:
         self.sketches = np.full(_MOST_KEPT, np.inf)
 
     def look_at(self, number: Number, n_values: int) -> None:
-        """Look at a column that has so many values in its first rows."""
+        """Look at a column, given the number of distinct values in its first rows."""
         column = self.table.columns[number.name]
         gone = missing_mask(column)
         values = np.asarray(np.ma.getdata(column), dtype=np.float64)
@@ -185,13 +185,13 @@ class _Rescaled:
             self.kept.append((number.name, gone, values, mean, scale))
 
     def _counts_rows(self, values: np.ndarray, gone: np.ndarray) -> bool:
-        """Whether each value is the one before it and as many as the rows between them."""
+        """Whether each value is the one before it plus the number of rows between them."""
         if len(values) < 20:
             return False
         # Rows that were taken out of a table count by their places there.
         rows = self.table.rows
         if values[1] - values[0] != (1 if rows is None else rows[1] - rows[0]):
-            return False  # as of nearly all columns
+            return False  # as for nearly all columns
         if not (np.diff(values) == (1 if rows is None else np.diff(rows))).all():
             return False
         return not gone.any()
@@ -201,7 +201,7 @@ def _scaled(
     values: np.ndarray, gone: np.ndarray, mean: float, scale: float, out: np.ndarray
 ) -> np.ndarray:
     """Deviations from the mean on a scale; 0 where a value is missing."""
-    with np.errstate(over="ignore", invalid="ignore"):  # of the farthest; they are only compared
+    with np.errstate(over="ignore", invalid="ignore"):  # for the farthest; they are only compared
         np.subtract(values, mean, out=out)
         np.divide(out, scale, out=out)
     out[gone] = 0.0
@@ -215,7 +215,7 @@ def counts_rows(name: str, first: str, second: str) -> Message:
 
 
 def n_distinct(column: Any, most: int) -> int:
-    """How many distinct values a column has, or any number above ``most`` if there are more."""
+    """The number of distinct values of a column, or any number above ``most`` if it is above."""
     if isinstance(column, Categorical):
         return len(np.unique(column.codes))
     values = np.ma.getdata(column)
@@ -224,9 +224,9 @@ def n_distinct(column: Any, most: int) -> int:
 
 
 def repeats(n_values: int, n_rows: int) -> bool:
-    """Whether values come twice and more, so that it says something if two columns' agree.
+    """Whether values repeat often enough for it to be evidence if two columns agree.
 
-    Any two columns of values that hardly ever come again agree, in which rows are equal.
+    Any two columns whose values hardly ever repeat agree on which rows are equal.
     """
     return 2 * n_values <= n_rows
 

@@ -1,4 +1,4 @@
-"""What the encodings of columns have in common: their settings, their faults, how they are stored.
+"""The common part of the encodings of columns: their settings, their faults and their storage.
 
 One kind of column is a class: :class:`~separatrix.tables.number_encoding.Number`,
 :class:`~separatrix.tables.category_encoding.Category`,
@@ -17,10 +17,10 @@ from separatrix.tables.cells import Column
 from separatrix.tables.features import Feature
 
 ColumnOf = Callable[[str], Column]
-"""What a column of an encoding is of the cells of a row, by its name."""
+"""A function that gives a column of an encoding, by its name, in terms of the cells of a row."""
 
 Alert = Callable[..., None]
-"""Called with what sort of alert it is in a few words, the sentence, and the columns."""
+"""A function called with the sort of an alert in a few words, the sentence, and the columns."""
 
 # How columns are stored: a plain dictionary each, and arrays by name.
 Entries = list[dict[str, Any]]
@@ -51,13 +51,13 @@ class Unusable(Exception):
 
 
 class Encoding:
-    """What every kind has: ``encode``, ``store``, ``load``, and names of features."""
+    """The interface of every kind: ``encode``, ``store``, ``load``, and names of features."""
 
     kind: str
     noun: tuple[str, str]
     name: Any
     with_date = False
-    """Whether it is a part of a date that has features, which says where cells are missing."""
+    """Whether the column is a part of a date with features, which show where cells are missing."""
 
     @property
     @abstractmethod
@@ -69,7 +69,7 @@ class Encoding:
 
     @abstractmethod
     def features(self, column_of: ColumnOf, settings: Settings) -> Sequence[Feature]:
-        """What ``encode`` computes of the cells of a row, one feature after the other."""
+        """The features that ``encode`` computes from the cells of a row, in their order."""
 
     def value_text(self, feature: int, value: float, settings: Settings) -> str:
         """A value of one of the features in the units of the column."""

@@ -33,7 +33,7 @@ def mean_and_scale(values: Any) -> tuple[float, float]:
 def moments(values: Any, low: float, high: float, counts: Any = None) -> tuple[float, float, float]:
     """Mean and standard deviation of values from ``low`` to ``high``, and the mean's rounding.
 
-    ``counts``: in how many rows each value is; in one by default.
+    ``counts``: the number of rows with each value; one by default.
     """
     if low == high:
         return low, 0.0, 0.0
@@ -54,7 +54,7 @@ def moments(values: Any, low: float, high: float, counts: Any = None) -> tuple[f
     unit -= mean
     rest = float(average(unit))
     unit *= unit
-    # The mean of the squares about the mean as it is rounded is larger than that about the mean.
+    # The mean of the squares about the rounded mean is larger than that about the exact mean.
     scale = math.sqrt(max(average(unit) - rest * rest, 0.0))
     return (
         float(np.ldexp(mean, exponent)),

@@ -47,15 +47,15 @@ def with_parts(
     spellings: Mapping[str, ValueFormat],
     known: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Table:
-    """The table with the parts of columns that are taken apart behind its own columns.
+    """A table with the parts of columns that are taken apart added behind its own columns.
 
     Parameters
     ----------
     table : Table
     spellings : mapping of str to ValueFormat
-        How columns are written; those that are not in the table are passed over.
+        The spellings of columns; columns that are not in the table are skipped.
     known : mapping of str to mapping, optional
-        Of columns what their texts were read as.
+        The values that the texts of a column were read as, by column.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def with_parts(
             continue
         # Cells without several values, or without any, may have been read as numbers.
         texts = columns[name] if columns[name].dtype == object else as_strings(columns[name])
-        # Those that the table was read with may be others.
+        # The parts that the table was read with may be others.
         for own in [part for part, source in derived.items() if source == name]:
             del columns[own], kinds[own], derived[own]
         each = _parts(texts, spelling, (known or {}).get(name, {}))
@@ -83,7 +83,7 @@ def with_parts(
 
 
 def _parts(column: Any, spelling: ValueFormat, known: Mapping[str, Any]) -> np.ndarray:
-    """Each part of every row; NaN for none."""
+    """The parts of every row; NaN for none."""
     if isinstance(column, Categorical):
         texts, codes = column.levels.tolist(), column.codes
     else:

@@ -1,4 +1,4 @@
-"""What tables come in beside plain files: compressed files, workbooks, databases, other encodings.
+"""Containers of tables beside plain files: compressed files, workbooks, databases, encodings.
 
 Each becomes a file that DuckDB reads, or columns in memory.  A table inside a file with several is
 named behind two colons: ``sales.xlsx::2024``, ``shop.sqlite::orders``.
@@ -41,7 +41,7 @@ _LONGEST = 1_000_000_000
 
 
 def suffixes_of(path: FilePath) -> tuple[str, str]:
-    """What a file is and how it is packed: ``(".csv", ".gz")``, or ``(".csv", "")``."""
+    """The suffix of a file and that of its packing: ``(".csv", ".gz")``, or ``(".csv", "")``."""
     suffix = path.suffix.lower()
     if suffix not in PACKED:
         return suffix, ""
@@ -55,7 +55,7 @@ def suffixes_of(path: FilePath) -> tuple[str, str]:
 def unpacked(
     path: Path, stack: contextlib.ExitStack, known: Sequence[str], limit: Limit
 ) -> tuple[Path, str]:
-    """A compressed file as it is without, and its suffix.
+    """The unpacked copy of a compressed file, and its suffix.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def unpacked(
         If the file is damaged or takes more than the limit, or an archive holds no table or
         several.
     ImportError
-        If a package is missing that reads it.
+        If the package that reads it is missing.
     """
     inner, packing = suffixes_of(path)
     target = files.temporary_file(stack)
@@ -97,7 +97,7 @@ def _unpack(source: Any, target: Path, path: Path, limit: Limit) -> None:
 
 
 def _opener(packing: str) -> tuple[Callable[[Path], Any], type[Exception]]:
-    """What opens a packed file, and the error of one that is damaged."""
+    """The function that opens a packed file, and the error that a damaged one raises."""
     if packing == ".zst":
         zstandard = imported("zstandard", "reading .zst files")
         return zstandard.open, zstandard.ZstdError
@@ -134,7 +134,7 @@ def _unzip(archive: Any, path: Path, target: Path, known: Sequence[str], limit: 
 def without_comments(path: Path, stack: contextlib.ExitStack) -> Path:
     """A copy of a CSV file without lines that begin with ``#``, where its first line does.
 
-    A line of names that begins so, above a line of as many cells, is the header.
+    A line of names that begins with ``#``, above a line of as many cells, is the header.
     """
     # Byte by byte, with lines that end as they do on any system.
     mark = codecs.BOM_UTF8.decode("latin-1")
@@ -215,7 +215,7 @@ def columns_of_sqlite(path: Path, table: str | None, limit: Limit) -> dict[str, 
             size = 0
             while some := cursor.fetchmany(_ROWS):
                 rows += some
-                # A tenth of the rows tells how large all of them are.
+                # The size of all rows is estimated from a tenth of them.
                 size += 10 * sum(sum(map(sys.getsizeof, row)) for row in some[::10])
                 if size > limit.bytes:
                     raise limit.exceeded(f"{path}, table {quote(name)}, after {len(rows):,} rows")
@@ -255,7 +255,7 @@ def _plain_cells(cells: list[Any]) -> Any:
         return np.array(moments, dtype="datetime64[us]")
     if kinds and kinds <= {datetime.time, datetime.timedelta}:
         return [None if cell is None else _hours(cell) for cell in cells]
-    # What a sheet mixes is text, as it would be in a file of text.
+    # A column of mixed types in a sheet is text, as it would be in a text file.
     return [str(c) if isinstance(c, datetime.date | datetime.time) else c for c in cells]
 
 

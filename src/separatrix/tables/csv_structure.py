@@ -1,6 +1,6 @@
-"""Where the table of a CSV file lies, by its first and last lines, and how others are read.
+"""The position of the table in a CSV file, found from its first and last lines.
 
-A file that is nothing but a header and rows stays as it is. Of any other a copy is made with the
+A file that is nothing but a header and rows stays as it is. Any other file is copied with the
 header in its first line: the bytes of the rows, where all lines between header and footer are rows,
 and otherwise the rows one by one, as :class:`Repair` reads them.
 """
@@ -37,9 +37,9 @@ from separatrix.tables.table import quote
 
 # Bytes of a file that are looked at, from its beginning and at its end.
 _HEAD, _LARGER_HEAD, _TAIL = 1 << 16, 1 << 18, 1 << 15
-# What lines that hold no values are made of.
+# The characters of lines that hold no values.
 _BLANK = b'\t\r ,;|"'
-# Fewer lines say too little.
+# Fewer lines are not evidence enough.
 _FEW_LINES = 12
 _MOST_COLUMNS = 1000
 _DELIMITERS = (",", ";", "\t", "|")
@@ -57,7 +57,7 @@ def large_fields() -> Iterator[None]:
 
 
 def delimiter_of(line: str) -> str:
-    """The delimiter of a line: that of the usual ones of which it has most."""
+    """The delimiter of a line: the one of the usual delimiters that occurs most often."""
     bare = re.sub(r'"[^"]*"', "", line)
     best = max(_DELIMITERS, key=bare.count)
     return best if bare.count(best) else ","
@@ -102,14 +102,14 @@ class _Lines:
 
 @dataclass(frozen=True)
 class Look:
-    """What a look at a CSV file showed.
+    """The findings of a look at a CSV file.
 
     Attributes
     ----------
     delimiter : str
         Empty where nothing was found.
     shape : Shape or None
-        Of the rows.
+        The shape of the rows.
     plain : bool
         Whether all lines below the header that were looked at are rows.
     notes : list of Message
@@ -118,7 +118,7 @@ class Look:
     start, stop : int
         The bytes of the rows; a negative `stop` is the end of the file.
     before : int
-        How many lines more the file has before the first row than the copy.
+        The number of lines by which the first row comes later in the file than in the copy.
     """
 
     delimiter: str = ""
@@ -142,7 +142,7 @@ class Look:
 
 
 def _head_of(path: Path, size: int) -> tuple[str, bool] | None:
-    """The first lines of a file, and whether there are no others; None where they are no text."""
+    """The first lines of a file, and whether there are no others; None if they are not text."""
     with path.open("rb") as file:
         data = file.read(_HEAD)
         if len(data) < size and data.count(b"\n") + data.count(b"\r") < _FEW_LINES:
@@ -156,9 +156,9 @@ def _head_of(path: Path, size: int) -> tuple[str, bool] | None:
 
 
 def _tail_of(path: Path, size: int, count: int) -> tuple[str, int] | None:
-    """The last lines of a file, and the byte at which they begin; None where they are no text.
+    """The last lines of a file, and the byte at which they begin; None if they are not text.
 
-    There are more than `count` of them that are not blank, where the file has so many.
+    More than `count` of them are not blank, if the file has that many.
     """
     span = _TAIL
     while True:
@@ -183,15 +183,15 @@ def look_at(path: Path, label: str, delimiter: str, given: Given) -> Look:
     ----------
     path : Path
     label : str
-        How messages call the file.
+        The name of the file in messages.
     delimiter : str
-        Empty where it is to be found.
+        Empty to detect it.
     given : Given
 
     Raises
     ------
     DataError
-        Where the header that was given is not there.
+        If the header that was given is not there.
     """
     size = path.stat().st_size
     head = _head_of(path, size)
@@ -257,7 +257,7 @@ def look_at(path: Path, label: str, delimiter: str, given: Given) -> Look:
 def _require_names(
     label: str, structure: Structure, changed: Sequence[tuple[str, int, int, str]]
 ) -> None:
-    """Refuse a header of numbers of which two are equal, as a row has them and names have not."""
+    """Refuse a header of numbers two of which are equal: a row of values rather than names."""
     if structure.header and changed and all(map(is_number_like, filter(None, structure.names))):
         shown = quote(joined_cells(structure.names))
         option = Setting("header", "none")
@@ -282,7 +282,7 @@ def _best(
         sound = structure.plain and (structure.header == (0,) or delimiter)
         if mark == usual and sound and (width > 1 or delimiter):
             return mark, lines, structure
-        # Lines of as many cells as the header has names.
+        # Lines with at least as many cells as the header has names.
         rows = sum(len(cells) >= width for cells in lines.cells[structure.first :])
         if width > 1 or mark == usual:
             found.append((rows * named * (width > 1), (mark, lines, structure)))
@@ -312,7 +312,7 @@ def notes_on_structure(
 ) -> list[Message]:
     """Messages about lines that are not read, and about names that are not those of the file.
 
-    ``line``: what a line of the file is called.
+    ``line``: the word for a line of the file in messages.
     """
     notes = (
         []
@@ -422,7 +422,7 @@ class Repair:
     shape : Shape
     delimiter : str
     label : str
-        How messages call the file.
+        The name of the file in messages.
     """
 
     def __init__(self, shape: Shape, delimiter: str, label: str, line: str = "line") -> None:
@@ -441,7 +441,7 @@ class Repair:
         Raises
         ------
         DataError
-            Where it cannot be told which cell of the line is in which column.
+            If the cells of the line cannot be assigned to columns.
         """
         shape = self.shape
         sort = shape.judge(cells)

@@ -40,9 +40,9 @@ _QUANTILES = {
     6: (0.05, 0.23, 0.41, 0.59, 0.77, 0.95),
     7: (0.025, 0.1833, 0.3417, 0.5, 0.6583, 0.8167, 0.975),
 }
-# A feature of which less is left than this, once the others are taken out, is rounding.
+# A feature with less than this left, once the others are taken out, is rounding.
 _DEPENDENT = 1e-7
-# The most different values that the summary of a column in passes holds.
+# The most distinct values in the summary of a column that is read in passes.
 _MOST_POINTS = 8192
 
 
@@ -61,7 +61,7 @@ class Points:
 
     @classmethod
     def of(cls, values: np.ndarray, counts: np.ndarray | None = None) -> Points:
-        """The points of numbers that are each in so many rows, by default in one."""
+        """The points of numbers with their counts of rows, by default one each."""
         found, at = np.unique(values, return_inverse=True)
         return cls(found, np.bincount(at, weights=counts, minlength=len(found)).astype(float))
 
@@ -72,7 +72,7 @@ class Points:
         return cls.of(*every).limited()
 
     def limited(self, most: int = _MOST_POINTS) -> Points:
-        """At most so many points: means of neighbours, of about as many rows each."""
+        """At most ``most`` points: means of neighbours, of about equally many rows each."""
         if len(self.values) <= most:
             return self
         # The ends stay as they are: they decide whether there is a logarithm.
@@ -89,12 +89,12 @@ class Points:
         )
 
     def without(self, values: Sequence[float]) -> Points:
-        """The points but for some values."""
+        """The points without some values."""
         kept = ~np.isin(self.values, values)
         return Points(self.values[kept], self.counts[kept])
 
     def quantiles(self, shares: Any) -> np.ndarray:
-        """The values below which shares of the rows lie, between rows as NumPy has them."""
+        """The quantiles at shares of the rows, interpolated between rows as NumPy does."""
         last = np.cumsum(self.counts) - 1.0
         places = np.asarray(shares) * last[-1]
         low, high = np.floor(places), np.ceil(places)

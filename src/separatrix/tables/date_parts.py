@@ -1,4 +1,4 @@
-"""What a date says beside how long ago it was: its year, month, weekday and hour.
+"""The parts of a date beside its number of days: its year, month, weekday and hour.
 
 A straight line through the days knows no season and no weekend, so each column of dates has columns
 of its own for them: ``signup (year)`` and ``signup (hour)``, numbers, and ``signup (month)`` and
@@ -34,7 +34,7 @@ FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 
 
 def part_of(name: str) -> tuple[str, str] | None:
-    """The column of dates and the part that the name of such a column says, or None."""
+    """The column of dates and the part that the name of such a column states, or None."""
     found = _NAMED.fullmatch(name)
     return None if found is None else (found["date"], found["part"])
 
@@ -72,7 +72,7 @@ def with_date_parts(table: Table, wanted: Iterable[str] | None = None) -> Table:
     ----------
     table : Table
     wanted : iterable of str, optional
-        Their names; by default those of all dates. What the table has already stays.
+        The names of the parts; by default those of all dates. Parts that the table has stay.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def without_parts_of(table: Table, placeholders: Mapping[str, tuple[float, ...]]
     ----------
     table : Table
     placeholders : mapping of str to tuple of float
-        Of columns the values that are read as missing; other columns than dates are passed over.
+        The values that are read as missing, by column; columns that are not dates are skipped.
 
     Returns
     -------

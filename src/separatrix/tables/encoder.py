@@ -100,51 +100,51 @@ class Encoder(EncoderState):
         are determined then, and ``references_`` states what they mean. Constant columns are
         left out, and a missing number is the mean, in the units of the column.
     terms : sequence of str, optional
-        What columns become instead of what they are, and what is made of several:
-        ``"log(amount)"``, ``"spline(age, 4)"`` (a natural cubic spline with so many degrees of
+        Functions of columns that take their places, and products of several columns:
+        ``"log(amount)"``, ``"spline(age, 4)"`` (a natural cubic spline with that many degrees of
         freedom, 4 by default), ``"polynomial(dose, 2)"``, and products such as ``"age:sex"``. The
         logarithm is that of 1 + x where there are zeros at fit.
     formula : str, optional
-        All that the features are made of, as in ``"age + spline(bp) + sex:age"``; other columns are
-        left out. It is read by formulaic: ``pip install "separatrix[formula]"``. That there is
-        no intercept is for the estimator: ``fit_intercept=encoder.terms.intercept``.
+        A formula of all features, as in ``"age + spline(bp) + sex:age"``; other columns are left
+        out. It is read by formulaic: ``pip install "separatrix[formula]"``. Whether there is an
+        intercept is for the estimator: ``fit_intercept=encoder.terms.intercept``.
 
     Attributes
     ----------
     feature_names_ : list of str
-        A name for each column of the matrix, no name twice.
+        The names of the columns of the matrix, all distinct.
     summary_ : str
-        Such as ``"6 numbers, 8 categories"``.
+        The numbers of columns by kind, such as ``"6 numbers, 8 categories"``.
     alerts_ : list of str
-        What looked wrong at fit: a feature that gives the target away, columns left out because
+        Alerts about the fit: a feature that gives the target away, columns left out because
         they are constant or identify the row, columns that repeat others.
     alerted_ : list of tuple
-        Of every alert of a fit ``(sort, columns, sentence)``: what sort it is in a few words, the
-        columns it is about, and the sentence.
+        The alerts of a fit, each ``(sort, columns, sentence)``: the sort of alert in a few words,
+        the columns it is about, and the sentence.
     columns_ : list of str or None
-        For each feature the column of the table that it encodes; None for an svmlight file.
+        The column of the table that each feature encodes; None for an svmlight file.
     scales_ : ndarray of shape (n_features,)
-        How many units of its column make one unit of a feature: the standard deviation of a number
-        that was standardised, and 1 otherwise.
+        The unit of each feature in units of its column: the standard deviation of a number that
+        was standardised, and 1 otherwise.
     notes_ : list of str
-        What the last ``transform`` met: unseen levels, missing values, extra columns.
+        Remarks of the last ``transform``: unseen levels, missing values, extra columns.
     left_out_ : list of str
         Columns of the fit table that give no feature; they may be absent later.
     kinds_ : dict of str to str
         The kind of each column in use, to read later files with.
     references_ : dict of str to str
-        Of every category its level without a feature; empty without ``reference=True``.
+        The level without a feature of every category; empty without ``reference=True``.
     dependent_ : list of str
         Features that :meth:`leave_out` took away.
     spellings_ : dict of str to ValueFormat
-        How columns are written that hold more than plain numbers and words, to read later files
+        The spellings of columns that hold more than plain numbers and words, to read later files
         with.
     placeholders_ : dict of str to tuple of float
-        Of columns of numbers the values that are read as missing.
+        The values that are read as missing, by column of numbers.
     formula_ : str or None
         The terms, where there are any; ``.`` stands for all other columns.
     origins_ : dict of str to str
-        Of columns of dates the day from which their years are counted.
+        The day from which the years of a date are counted, by column of dates.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class Encoder(EncoderState):
         Parameters
         ----------
         table : Table
-            Without the target column.
+            The table without the target column.
         y : array-like of shape (n_rows,), optional
             The labels, only to warn of features that give them away.
 
@@ -209,16 +209,17 @@ class Encoder(EncoderState):
         spellings: Mapping[str, ValueFormat] | None = None,
         left_out: Sequence[str] = (),
     ) -> Encoder:
-        """Learn the encoding of a table of which no more is known than what its columns add up to.
+        """Learn the encoding of a table from the summary statistics of its columns alone.
 
         Parameters
         ----------
         facts : sequence of NumberFacts, CategoryFacts or TextFacts
-            Of every column, in the order of the table; see :mod:`separatrix.tables.statistics`.
+            The facts about every column, in the order of the table; see
+            :mod:`separatrix.tables.statistics`.
         source : str
-            What the table is called in messages.
+            The name of the table in messages.
         spellings : mapping of str to ValueFormat, optional
-            How columns are written that hold more than plain numbers and words.
+            The spellings of columns that hold more than plain numbers and words.
         left_out : sequence of str
             Further columns of the table, which are in no term.
 
@@ -226,7 +227,7 @@ class Encoder(EncoderState):
         -------
         Encoder
             Itself: with the features that ``fit`` gives it, but without alerts of columns that
-            repeat each other or tell the target.
+            repeat each other or give the target away.
 
         Raises
         ------
@@ -261,7 +262,7 @@ class Encoder(EncoderState):
         encodings: list[Encoding] = []
         faults, terms = Faults(), self.terms or Terms()
         terms.require_columns(names, source)
-        # Of dates that have a feature for missing cells, how many cells are missing.
+        # The number of missing cells of each date that has a feature for them.
         missing_dates: dict[str, int] = {}
         for name in names:
             if name in spellings and spellings[name].parts:
@@ -269,13 +270,13 @@ class Encoder(EncoderState):
             with faults.gathered():
                 chosen = terms.of(name)
                 if not chosen:
-                    # What is in products alone is not left out, and may not be absent later.
+                    # A column in products alone is not left out, and may not be absent later.
                     self.left_out_ += [name] if name not in terms.columns else []
                     continue
                 facts = facts_of(name)
                 date = part_of(name) if facts.derived else None
                 if date is not None and missing_dates.get(date[0]) == facts.n_missing:
-                    # The feature of the date says as much of its parts.
+                    # The date's own feature for missing cells covers its parts, too.
                     facts = replace(facts, n_missing=0)
                 if (
                     facts.derived
@@ -294,7 +295,7 @@ class Encoder(EncoderState):
                             missing_dates[name] = facts.n_missing
                 except Unusable as fault:
                     self.left_out_.append(name)
-                    # What never varies is not worth a word of what nobody wrote.
+                    # A derived part that never varies needs no alert, as nobody wrote it.
                     if facts.derived:
                         self._parts_left_out.add(name)
                     else:
@@ -370,7 +371,7 @@ class Encoder(EncoderState):
         Parameters
         ----------
         sort : str
-            What sort of alert it is in a few words, as in ``alerted_``.
+            The sort of alert in a few words, as in ``alerted_``.
         sentence : str
         *columns : str
         """
@@ -406,7 +407,7 @@ class Encoder(EncoderState):
         return self._transformed(table)[0](slice(0, table.n_rows))
 
     def blocks(self, table: Table) -> Iterator[tuple[slice, Any]]:
-        """The rows of :meth:`transform`, so many at a time that they stay in the caches.
+        """The rows of :meth:`transform`, in blocks that stay in the caches.
 
         Parameters
         ----------
@@ -415,7 +416,7 @@ class Encoder(EncoderState):
         Yields
         ------
         rows : slice
-            Which rows of the table the next matrix has; there is one block at least.
+            The rows of the table that the next matrix holds; there is at least one block.
         matrix : ndarray or scipy.sparse.csr_matrix of shape (n, n_features), float64
 
         Raises
@@ -431,13 +432,13 @@ class Encoder(EncoderState):
         [(3, (3, 1))]
         """
         matrix, size = self._transformed(table)
-        # None is so small that designs would multiply it in another way than all rows at once.
+        # No block is so small that designs would multiply it differently from all rows at once.
         bounds = np.linspace(0, table.n_rows, max(1, size // _BLOCK) + 1).astype(int).tolist()
         for rows in itertools.starmap(slice, itertools.pairwise(bounds)):
             yield rows, matrix(rows)
 
     def _transformed(self, table: Table) -> tuple[Callable[[slice], Any], int]:
-        """What makes a matrix of some rows, and about how many entries all rows have."""
+        """A function that makes the matrix of some rows, and about how many entries all have."""
         self._require_fitted()
         self.notes_ = []
         notes = Remarks()
@@ -454,7 +455,7 @@ class Encoder(EncoderState):
         ----------
         table : Table
         dtype : dtype
-            float64, or float32, of the matrix.
+            The type of the matrix: float64 or float32.
 
         Returns
         -------
@@ -501,7 +502,7 @@ class Encoder(EncoderState):
         return gone if values is None else gone | np.isin(np.ma.getdata(column), values)
 
     def missing_marks(self, name: str) -> frozenset[str]:
-        """What files write for a missing value, but for the levels of a column of levels."""
+        """The usual marks for missing values that are not levels of a column of levels."""
         for one in self.column_encodings:
             if isinstance(one, Category) and one.name == name:
                 return frozenset(one.match.missing_marks())
@@ -520,7 +521,7 @@ class Encoder(EncoderState):
         """The table with its strings read as those of the fit were."""
         for name, spelling in self.spellings_.items():
             other = table.spellings.get(name, spelling)
-            # Where marks or words differ a number may be another, or a level no level.
+            # With other marks or words a text may be another number, or not a level.
             apart = spelling.parts and other.parts  # both leave the texts as they are
             if not apart and other != spelling and replace(other, words=spelling.words) != spelling:
                 raise DataError(
@@ -532,7 +533,7 @@ class Encoder(EncoderState):
     def _encoded(
         self, table: Table, notes: Remarks, dtype: Any
     ) -> tuple[Callable[[slice], Any], int]:
-        """What makes a matrix of some rows, and about how many entries all rows have.
+        """A function that makes the matrix of some rows, and about how many entries all have.
 
         All cells have been looked at before.
         """
@@ -613,7 +614,7 @@ class Encoder(EncoderState):
     # -------------------------------------------------------------------------------- features
 
     def features(self, *, parsed: bool = False) -> tuple[list[Feature], tuple[str, ...]]:
-        """What ``transform`` computes of the cells of a row, for a language that is not Python.
+        """The features that ``transform`` computes from the cells of a row, for other languages.
 
         Parameters
         ----------
@@ -624,9 +625,9 @@ class Encoder(EncoderState):
         Returns
         -------
         features : list of Number or Words
-            In the order of the matrix; words are several of its columns.
+            The features in the order of the matrix; words take several of its columns.
         remarks : tuple of str
-            How the cells are to be given that the fit read from texts, a sentence each.
+            Sentences on how to give the cells that the fit read from texts.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What an encoder has learned: encodings of columns, what follows from them, its stored form."""
+"""The state of an encoder: encodings of columns, what follows from them, its stored form."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ class EncoderState:
         self._forget()
 
     def _forget(self) -> None:
-        """What a fit starts from."""
+        """Reset to the state that a fit starts from."""
         self.alerts_: list[str] = []
         self.alerted_: list[tuple[str, tuple[str, ...], str]] = []
         self.notes_: list[str] = []
         self.left_out_: list[str] = []
-        # Of these the parts of other columns, which nobody wrote.
+        # The columns left out that are parts of other columns, which nobody wrote.
         self._parts_left_out: set[str] = set()
         self.dependent_: list[str] = []
         self.spellings_: dict[str, ValueFormat] = {}
@@ -96,7 +96,7 @@ class EncoderState:
 
     @property
     def encodings(self) -> list[Encoding]:
-        """How each column is turned into features, in the order of these."""
+        """The encodings of the columns, in the order of their features."""
         return [*self._encodings, *self._products, *self._sparse]
 
     @property
@@ -116,7 +116,7 @@ class EncoderState:
 
     @property
     def kept(self) -> list[int]:
-        """Which of the features of the encodings there are; others were left out as dependent."""
+        """The places of the features that are kept; the others were left out as dependent."""
         return self._kept
 
     @property
@@ -149,7 +149,7 @@ class EncoderState:
         return ", ".join(parts)
 
     def _settle(self) -> None:
-        """Names, kinds and places, which follow from the encodings of the columns."""
+        """Set the names, kinds and places, which follow from the encodings of the columns."""
         every = self.encodings
         names = _unique([name for one in every for name in one.feature_names])
         columns = [one.name for one in every for _ in range(one.n_features)]
@@ -192,7 +192,7 @@ class EncoderState:
             raise DataError("the encoder has not been fitted: call fit(table) first")
 
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """All there is to know, as a JSON-able dictionary and arrays.
+        """The whole state, as a JSON-able dictionary and arrays.
 
         Returns
         -------
@@ -213,7 +213,7 @@ class EncoderState:
             columns["products"] = Product.store(
                 self._products, arrays, self._settings, COLUMN_KINDS
             )
-        # What the sentences about row numbers are made of.
+        # The values of the sentences about row numbers.
         row_numbers = {
             names[0]: [message.values["first"], message.values["second"]]
             for _, names, message in self.alerted_
@@ -270,7 +270,7 @@ class EncoderState:
     ) -> Self:
         """The encoder whose :meth:`state` this was; its matrices are equal bit for bit.
 
-        With ``n_features`` one that makes another number of features is refused before anything
+        With ``n_features``, a state with another number of features is refused before anything
         of that size is made.
 
         Raises
@@ -287,7 +287,7 @@ class EncoderState:
             encoder = cls(
                 text=from_json(meta["text"]),
                 min_frequency=meta["min_frequency"],
-                # Files of version 0.1.0 do not say; they standardise.
+                # Files of version 0.1.0 do not state it; they standardise.
                 standardise=meta.get("standardise", True),
                 reference=meta.get("reference", False),
                 terms=Terms.from_state(meta["terms"]) if "terms" in meta else None,

@@ -1,4 +1,4 @@
-"""How much memory a table would take, from a look at its files alone."""
+"""The memory that a table would take, estimated from its files alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SAMPLE = 1 << 20
 
 
 def bytes_in_memory(source: Any, *, sql: str | None = None) -> int:
-    """About how many bytes it would take to fit a table in memory.
+    """The approximate number of bytes it would take to fit a table in memory.
 
     Parameters
     ----------

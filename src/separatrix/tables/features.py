@@ -20,7 +20,7 @@ class Number:
 
     @property
     def n_columns(self) -> int:
-        """How many columns of the matrix it is."""
+        """The number of columns of the matrix that it takes."""
         return 1
 
 
@@ -37,7 +37,8 @@ class Cell(Number):
     column : str
         The name of the column, whatever characters it has.
     kind : {"number", "text", "date"}
-        Of a text only conditions and words are made; :class:`Parsed` has a kind of its own.
+        The type of the cell. A text occurs only in conditions and words; :class:`Parsed` has a
+        kind of its own.
     """
 
     column: str
@@ -56,9 +57,9 @@ class Parsed(Cell):
         A regular expression that the whole of a text has to match. Its first group has the digits,
         marks between them, and an exponent.
     never : str
-        What must not be found in a text.
+        A regular expression that must not be found in a text.
     negative : str
-        What is found in it where the number is negative.
+        A regular expression that is found in a text where its number is negative.
     decimal : {".", ","}
     """
 
@@ -151,7 +152,7 @@ class DatePart(Number):
     Attributes
     ----------
     cell : Cell
-        Of kind ``"date"``, between the years 1 and 9999.
+        A cell of kind ``"date"``, between the years 1 and 9999.
     part : {"year", "month", "weekday", "hour"}
     """
 
@@ -190,7 +191,7 @@ class IsLevel(Condition):
     Attributes
     ----------
     cell : Cell
-        Of kind ``"text"``.
+        A cell of kind ``"text"``.
     levels : tuple of str
     """
 
@@ -220,12 +221,12 @@ class Words:
     Attributes
     ----------
     cell : Cell
-        Of kind ``"text"``; a missing one has no words.
+        A cell of kind ``"text"``; a missing one has no words.
     words : tuple of str
     weights : tuple of float
         The inverse document frequency of each.
     options : dict
-        As an encoder keeps them: ``lowercase``, ``token_pattern``, ``ngram_range``,
+        The options as an encoder keeps them: ``lowercase``, ``token_pattern``, ``ngram_range``,
         ``sublinear_tf``, ``norm``, ``binary``, ``strip_accents``, ``stop_words``.
     """
 
@@ -236,12 +237,12 @@ class Words:
 
     @property
     def n_columns(self) -> int:
-        """How many columns of the matrix they are."""
+        """The number of columns of the matrix that they take."""
         return len(self.words)
 
 
 Feature = Number | Words
-"""What the matrix has a column of, or for words several."""
+"""A feature, which is a column of the matrix, or for words several columns."""
 
 
 def nodes_of(node: Feature | Condition) -> Iterator[Feature | Condition]:

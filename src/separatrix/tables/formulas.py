@@ -59,7 +59,7 @@ def terms_of_formula(text: str) -> Terms:
     Raises
     ------
     DataError
-        For a formula that cannot be read; the message says where.
+        If the formula cannot be read; the message states where.
     ImportError
         If formulaic is not installed.
 

@@ -2,7 +2,7 @@
 
 fsspec finds and opens what an address names, with the credentials that its file systems find by
 themselves.  DuckDB fetches those parts of a Parquet file that a query needs; files of other kinds
-are copied before they are read.  Of a Delta or an Iceberg table only the list of files is needed.
+are copied before they are read.  For a Delta or an Iceberg table, only the list of files is needed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PACKAGES = {
     "hdfs": "pyarrow",
 }
 _OF_LAKE = ("aiohttp", "s3fs")
-# What changes with a file, by the names that file systems have for it.
+# The keys under which file systems record what changes with a file.
 _VERSIONS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "Last-Modified", "created")
 _WEB = ("http:", "https:")
 _ICEBERG = "metadata", "*.metadata.json"
@@ -59,7 +59,7 @@ class RemoteFile:
     below : tuple of str
         The folders between the folder that was given and the file.
     listed : Status or None
-        As the listing states it by which the file was found.
+        The status in the listing by which the file was found.
     """
 
     address: str
@@ -89,7 +89,7 @@ class RemoteFile:
 
     @property
     def parents(self) -> tuple[Path, ...]:
-        """No folders of this machine."""
+        """The folders of this machine that hold the file: none."""
         return ()
 
     def absolute(self) -> RemoteFile:
@@ -247,9 +247,9 @@ def remote_files(name: str) -> tuple[Sequence[FilePath], bool]:
     Raises
     ------
     DataError
-        Where nothing is there, or access is denied.
+        If nothing is there, or access is denied.
     ImportError
-        Where a package is missing.
+        If a package is missing.
     """
     with _answers(name):
         system, path = _system_of(name)
@@ -304,9 +304,9 @@ def files_of_log(folder: str | Path) -> Sequence[FilePath] | None:
     Raises
     ------
     DataError
-        Where rows or columns of the files are not those of the table.
+        If rows or columns of the files are not those of the table.
     ImportError
-        Where the package is missing that reads the log.
+        If the package that reads the log is missing.
     """
     if _names_in(folder, "_delta_log", "*"):
         return _files_of_delta(str(folder))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 # Where there are more levels than these, slips are not looked for among them.
 _MOST_LEVELS = 1000
-# A level of so many rows is frequent, and one of at most this share of it is rare.
+# A level of at least this many rows is frequent, and one of at most this share of its rows is rare.
 _FREQUENT, _RARE = 20, 0.05
 # Shorter words are often one letter from another word.
 _LONG = 5
@@ -67,7 +67,7 @@ class Spellings:
         self._by_bare: dict[str, str | None] = {}
         for word in sorted(self._words):
             key = _key(word)
-            # Where two levels have one key they are told apart as they are written.
+            # Two levels with one key are distinguished by how they are written.
             self._by_key[key] = None if key in self._by_key else word
         for key, known in self._by_key.items():
             bare = _bare(key)
@@ -88,17 +88,18 @@ class Spellings:
 
 
 def merged_levels(counts: Mapping[str, int]) -> dict[str, str]:
-    """The name of every level of a column of which some are spelled in several ways.
+    """The name of every level of a column in which some levels are spelled in several ways.
 
     Parameters
     ----------
     counts : mapping of str to int
-        In how many rows each text is.
+        The number of rows with each text.
 
     Returns
     -------
     dict of str to str
-        Of each text the most frequent of its spellings; empty where all have one.
+        The most frequent spelling of the level of each text; empty where all levels have one
+        spelling.
 
     Examples
     --------
@@ -156,7 +157,7 @@ class Misspelling:
     ----------
     text, frequent : str
     n, of : int
-        In how many rows each of the two is.
+        The number of rows with each of the two.
     """
 
     text: str
@@ -168,8 +169,8 @@ class Misspelling:
 def misspellings(counts: Mapping[str, int]) -> list[Misspelling]:
     """The rare levels that one slip makes of a frequent one.
 
-    A letter that is left out, put in, another one, or in the place of its neighbour; in a word of
-    five letters or more, without digits.
+    A slip is a letter that is left out, put in, replaced, or swapped with its neighbour, in a word
+    of five letters or more, without digits.
 
     Examples
     --------
@@ -209,6 +210,6 @@ def _is_slip(text: str, level: str) -> bool:
         or one[1:] == other[1:]
         or (one[:2] == other[:2][::-1] and one[2:] == other[2:])
     )
-    # Of several words that one counts in which the slip is.
+    # Among several words, the one with the slip counts.
     word = level[: start + 1].split(" ")[-1] + level[start + 1 :].split(" ")[0]
     return slip and len(word) >= _LONG

@@ -1,4 +1,4 @@
-"""How much a table may grow to while it is read out of a small file or a view."""
+"""Limits on the size of a table while it is read out of a small file or a view."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EVERY = 0.05
 
 @dataclass(frozen=True)
 class Limit:
-    """What a packed file, a workbook or a view may take once it has been read out.
+    """The largest size of a packed file, a workbook or a view once it has been read out.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Limit:
     @contextmanager
     def watching(self, connection: Any, path: Path, what: str) -> Iterator[None]:
         """Interrupt a query of DuckDB that writes more than this to a file."""
-        if memory.is_tight():  # a thread may find no room
+        if memory.is_tight():  # a thread may find no memory
             yield
             return
         done, stopped = Event(), Event()

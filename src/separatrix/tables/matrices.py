@@ -12,7 +12,7 @@ from separatrix._compiled import pool
 
 # Rows that are put together at a time, so that what is noted of them stays in the caches.
 _BLOCK = 1 << 15
-# And of a dense matrix, whose rows are written a column at a time.
+# The same for a dense matrix, whose rows are written a column at a time.
 _TILE = 1 << 11
 
 
@@ -87,7 +87,7 @@ def sparse_rows(features: list[Any], places: list[Any], rows: slice, width: int,
 def _in_blocks(
     task: Callable[[int, int], None], n_rows: int, n_columns: int, block: int = _BLOCK
 ) -> None:
-    """Do what is to be done of all rows a stretch of them after the other, on all cores."""
+    """Apply a task to all rows, one stretch of them after the other, on all cores."""
 
     def part(first: int, last: int) -> None:
         for start in range(first, last, block):

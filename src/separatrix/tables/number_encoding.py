@@ -36,10 +36,10 @@ from separatrix.tables.table import (
 )
 
 YEAR = 365.2425
-"""The days of a year, in the mean over 400 of them."""
+"""The mean number of days in a year, over 400 years."""
 
 PLACEHOLDERS = ("with values far from all others", "with placeholders read as missing")
-"""What sorts of alerts those of placeholders are: of values that are named, and of those read."""
+"""The sorts of alerts about placeholders: those that are named, and those read as missing."""
 
 
 def codes_of(facts: Any, settings: Settings, alert: Alert) -> tuple[float, ...]:
@@ -61,7 +61,7 @@ class Number(Encoding):
     with_missing: bool
     date: bool
     placeholders: tuple[float, ...] = ()  # values that are read as missing
-    # Of dates the day from which years are counted; None where days are used as they are.
+    # For dates, the day from which years are counted; None where days are used as they are.
     origin: float | None = None
 
     kind = "number"
@@ -98,7 +98,7 @@ class Number(Encoding):
 
     @property
     def unit_scales(self) -> list[float]:
-        """How many units of the column, years of a date, make one unit of each feature."""
+        """The unit of each feature in units of the column, or in years for a date."""
         own = self.scale if self.origin is None else self.scale / YEAR
         return [own] if self.with_value else []
 
@@ -160,7 +160,7 @@ class Number(Encoding):
         return column
 
     def _formulas(self, value: Formula, settings: Settings) -> list[tuple[Formula, float]]:
-        """The features of a value, and what each is where there is none."""
+        """The features of a value, and the value of each where there is none."""
         if not self.with_value:
             return []
         if settings.standardise:
@@ -171,9 +171,9 @@ class Number(Encoding):
         return [(years, (self.mean - self.origin) / self.scale)]
 
     def _numbers(self, table: Table, notes: Remarks) -> tuple[Any, Any]:
-        """The column's values as numbers, whatever it was read as, and where there are none.
+        """The column's values as numbers, whatever it was read as, and a mask of missing ones.
 
-        Missing values are 0, and where none is there is no mask.
+        Missing values are 0, and where there are none there is no mask.
         """
         column = table.columns[self.name]
         gone = None if type(column) is np.ndarray else missing_mask(column)

@@ -1,7 +1,7 @@
 """Numbers that stand for missing values: -999, 9999, -1e30, 99.
 
-Whether a column holds some is decided here, of what is known of its lowest and highest values, for
-tables in memory, files that are read in passes, and partitions on a cluster alike.
+Whether a column holds any is decided here from its lowest and highest values, for tables in
+memory, files that are read in passes, and partitions on a cluster alike.
 
 A value is a *placeholder* where
 
@@ -37,30 +37,33 @@ import numpy as np
 from separatrix.messages import Message, Setting, counted
 from separatrix.tables.table import Table, day_text, missing_mask, number_text, present, quote
 
-# So many different values at each end are looked at.
+# The most distinct values that are looked at, at each end.
 _MOST = 4
 _FEWEST, _FEWEST_OTHERS = 2, 10
-# Of the rows of a part so many tell how many values end with a nine.
+# About the number of rows of a part in which values that end with a nine are counted.
 _MANY = 1 << 14
 _HUGE = 1e15
-# What ends of ranges of types leave behind.
+# The ends of the ranges of integer types, and the lowest value but one of those with a sign.
 _LIMITS = frozenset(
     float(x)
     for bits in (16, 32)
     for x in (2 ** (bits - 1) - 1, -(2 ** (bits - 1)), 2**bits - 1, -(2 ** (bits - 1)) + 1)
 )
-# Others that reach so many times as far on one side of their mean as on the other have a tail.
+# The other values have a tail on a side where they reach more than this many times as far from
+# their mean as on the other side.
 _TAIL = 3.0
-# So many times the others' width nothing is a part of them.
+# The least distance, in widths of the others, at which placeholders behind such a tail are read as
+# missing; elsewhere it is 1.
 _FAR = 10.0
 # The share of values that may end with a nine, as prices do.
 _NINES = 0.25
-# How far zeros are from others: from their mean and from the nearest of them, in standard
-# deviations, and in distances of the nearest two; and the share of rows that may have them.
+# The least distances of zeros from the others: from their mean and from the nearest of them, both
+# in standard deviations, and from the nearest in gaps between the nearest two; then the largest
+# share of rows with a zero.
 _FROM_MEAN, _FROM_NEAREST, _STEPS, _MOST_ZEROS = 2.5, 0.5, 3.0, 1 / 3
 
 
-# Where the calendars of systems begin and end, as days since 1970-01-01.
+# The days on which calendars of systems begin and end, as days since 1970-01-01.
 _CALENDARS = (
     "0001-01-01 0001-12-30 1111-11-11 1582-10-15 1600-01-01 1601-01-01 1700-01-01 1753-01-01 "
     "1800-01-01 1899-12-30 1899-12-31 1900-01-01 1900-01-02 1901-01-01 1901-12-13 1904-01-01 "
@@ -77,12 +80,12 @@ def is_date_code(days: float) -> bool:
 
 
 def is_code(value: float) -> bool:
-    """Whether a number is written like what stands for a missing value."""
+    """Whether a number is written like a placeholder of a missing value."""
     if not math.isfinite(value):
         return False
     if abs(value) >= _HUGE or value in _LIMITS or value == -9.0:
         return True
-    # As the nearest float32 has it, too: -999.9 is -999.9000244140625 then.
+    # The nearest float32 counts, too: -999.9 is -999.9000244140625 then.
     text = f"{abs(value):.7g}"
     if text[0] not in "789":
         return False
@@ -104,7 +107,7 @@ class Placeholders:
     ----------
     values : tuple of float
     n : int
-        In how many rows they are.
+        The number of rows with one of them.
     low, high : float
         The range of all other values.
     missing : bool
@@ -127,7 +130,7 @@ def of_values(
     ----------
     values : ndarray of float64
     counts : ndarray of int, optional
-        In how many rows each of them is; in one by default.
+        The number of rows with each of them; one by default.
     date : bool
         Whether they are days.
 
@@ -164,12 +167,12 @@ def of_column(table: Table, name: str) -> list[Placeholders]:
 
 
 def of_part(found: Sequence[Placeholders]) -> list[Placeholders]:
-    """Those of a part of a column, which no mark is for: the zeros of hours are midnights."""
+    """The placeholders of a part of a column, without zeros: the zeros of hours are midnights."""
     return [one for one in found if one.missing or one.values != (0.0,)]
 
 
 def missing_cells(table: Table, name: str) -> tuple[np.ndarray, list[Placeholders]]:
-    """Where a column has no value, or one that is read as missing; and all its placeholders.
+    """The mask of cells that are missing or read as missing, and all placeholders of the column.
 
     Examples
     --------
@@ -191,7 +194,7 @@ def missing_cells(table: Table, name: str) -> tuple[np.ndarray, list[Placeholder
 def ends_with_nine(values: np.ndarray) -> np.ndarray:
     """Whether the whole part of each value ends with a nine."""
     whole = np.floor(np.abs(values))
-    with np.errstate(invalid="ignore"):  # of an infinite one, which is refused
+    with np.errstate(invalid="ignore"):  # for an infinite one, which is refused
         # NumPy's remainder takes ten times as long.
         ending: np.ndarray = whole - 10.0 * np.floor(whole / 10.0) == 9.0
     return ending
@@ -199,22 +202,22 @@ def ends_with_nine(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ColumnEnds:
-    """What some rows of a column say of its ends.
+    """The ends of a column in some of its rows.
 
     Attributes
     ----------
     lows, highs : tuple of pairs
-        The outermost values that are written like placeholders, and in how many rows they are.
+        The outermost values that are written like placeholders, each with its number of rows.
     low, high : float
-        The lowest and highest of the others; infinities where there are none.
+        The lowest and the highest of the other values; infinities where there are none.
     n : int
-        In how many rows there is a value.
+        The number of rows with a value.
     nines : int
-        In how many rows the whole part of one of the others ends with a nine.
+        The number of rows in which the whole part of one of the others ends with a nine.
     zeros : int
-        In how many rows one of the others is 0, where none of these is on one side of it.
+        The number of rows with a zero, where none of the others is negative or none is positive.
     nearest : tuple of float
-        How far the nearest two other values are from 0 then.
+        The distances from 0 of the nearest two values that are not 0, in that case.
     """
 
     lows: tuple[tuple[float, int], ...]
@@ -235,9 +238,9 @@ class ColumnEnds:
         alone: bool = False,
         date: bool = False,
     ) -> ColumnEnds:
-        """The ends of some values, each of which is in so many rows, by default in one.
+        """The ends of some values with their counts of rows, by default one each.
 
-        ``alone``: there are no other rows, so that nothing is counted that decides nothing.
+        ``alone``: there are no other rows, so that nothing is counted that cannot matter.
         ``date``: the values are days.
         """
         is_one = is_date_code if date else is_code
@@ -258,7 +261,7 @@ class ColumnEnds:
         low, high = ends if len(left) else (math.inf, -math.inf)
         nines = 0
         if any(sides) or not alone:
-            # Of many rows some tell the share well enough.
+            # With many rows, a sample of them estimates the share well enough.
             step = 1 if alone else max(1, len(left) // _MANY)
             nine = ends_with_nine(left[::step])
             nines = step * int(nine.sum() if weights is None else weights[::step][nine].sum())
@@ -277,7 +280,7 @@ class ColumnEnds:
 
 
 def _about_zero(sizes: np.ndarray, counts: np.ndarray | None) -> tuple[int, tuple[float, ...]]:
-    """In how many rows numbers that are not negative are 0, and the least two others."""
+    """The number of zeros among numbers that are not negative, and the least two others."""
     zero = sizes == 0.0
     zeros = np.count_nonzero(zero) if counts is None else counts[zero].sum()
     left = np.where(zero, math.inf, sizes) if zeros else sizes
@@ -295,7 +298,7 @@ def of_parts(
     ----------
     parts : sequence of ColumnEnds
     spread_without : callable
-        The mean and the standard deviation of all values but for some.
+        Returns the mean and the standard deviation of all values without some.
     """
     counts: Counter[float] = Counter()
     for part in parts:
@@ -325,7 +328,7 @@ def _zeros(
     near, *others = sorted(nearest | {abs(v) for v in counts if v not in away})
     if not others or near <= _STEPS * (others[0] - near):
         return []
-    # The mean and the deviation of the others, of which zeros add nothing to any sum.
+    # The mean and the deviation of the others: zeros add nothing to any sum.
     unit = max(-known[0], known[-1])
     mean, scale = (abs(value) / unit for value in spread_without(away))
     ratio = n / (n - zeros)
@@ -378,9 +381,9 @@ def _candidates(
     known : sequence of float
         The outermost values of a column, in ascending order.
     counts : mapping of float to int
-        In how many rows those are that are written like placeholders.
+        The number of rows with each value that is written like a placeholder.
     n : int
-        In how many rows there is a value.
+        The number of rows with a value.
     """
     first, last = 0, len(known) - 1
     while first < last:
@@ -422,7 +425,7 @@ def sentence(
         "low": written(found.low) if date else _short(found.low),
         "high": written(found.high) if date else _short(found.high),
         "number": Setting("kinds", (name, "date" if date else "number")),
-        # Of zeros those of one column alone.
+        # A zero is marked in its own column alone.
         "missing": Setting("missing", f"{name}=0" if zero else written(found.values[0])),
     }
     if target:

@@ -1,4 +1,4 @@
-"""Products of columns: an interaction says how the effect of one column differs by another."""
+"""Products of columns: an interaction is how the effect of one column differs by another."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ _times = partial(Arithmetic, "*")
 
 @dataclass
 class Product(Encoding):
-    """The products of the features of several columns, but for whether a value is missing.
+    """The products of the features of several columns, without those for missing values.
 
-    Of categories every combination of levels has a feature, whether it occurs in the fit or not.
+    Every combination of levels of categories has a feature, whether it occurs in the fit or not.
     """
 
     factors: list[Any]
@@ -85,7 +85,7 @@ class Product(Encoding):
         for factor in product:
             facts, own = facts_of(factor.column), settings
             if isinstance(facts, CategoryFacts) and not terms.is_reduced(product, factor):
-                # Nothing else has what the level without a feature stands for.
+                # Nothing else covers the level without a feature.
                 own = replace(settings, reference=False)
             try:
                 factors.append(learned(factor, facts, own, alert))
@@ -123,7 +123,7 @@ class Product(Encoding):
         )
 
     def _each(self, of: Callable[[Any], Sequence[Any]]) -> list[tuple[Any, ...]]:
-        """A tuple for every feature: what it takes from each factor; numbers vary fastest."""
+        """A tuple for every feature, with its item of each factor; numbers vary fastest."""
         places = [*range(len(self.factors))]
         order = sorted(places, key=lambda k: isinstance(self.factors[k], Number))
         back = [order.index(k) for k in places]
@@ -147,7 +147,7 @@ class Product(Encoding):
 
     @property
     def filled(self) -> int:
-        """How many of its features of a row are not zero."""
+        """The number of its features that are not zero in a row."""
         return math.prod(len(one.unit_scales) for one in self.factors if isinstance(one, Number))
 
     def encode(

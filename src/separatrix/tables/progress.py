@@ -1,4 +1,4 @@
-"""How far the reading of a table is, for whoever wants to show it."""
+"""The progress of reading a table, for whoever shows it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 HowFar = Callable[[], float]
-"""The share of a scan that is done, of 1; below 0 where it is not known."""
+"""A function that gives the share of a scan that is done, of 1; below 0 where it is unknown."""
 
-# What is shown while a table is read, by how far that is and by how many rows it may have.
+# Shows a reading, given the function of the share that is done and the approximate number of rows.
 Watcher = Callable[[HowFar, "int | None"], AbstractContextManager[Any]]
 _watchers: list[Watcher] = []
 

@@ -90,7 +90,7 @@ _DIMENSIONS: dict[str, Mapping[str, float]] = {
     "energy": _ENERGY,
 }
 _SECOND = "s"
-# Of one scale of temperature the zero of another is not the zero.
+# The zero of one scale of temperature is not the zero of another.
 _CELSIUS: dict[str, Conversion] = {"°c": (1.0, 0.0), "°f": (5.0 / 9.0, -160.0 / 9.0)}
 
 
@@ -111,7 +111,7 @@ def _sizes(unit: str) -> Mapping[str, float]:
 
 @lru_cache(maxsize=4096)
 def conversion(unit: str, other: str) -> Conversion | None:
-    """How a value in one unit becomes one in another; None where no dimension has both.
+    """The conversion of a value in one unit to another; None where no dimension has both.
 
     Examples
     --------
@@ -163,7 +163,7 @@ _ISO = re.compile(
 )
 
 CLOCKS = ("", "h:mm", "m:ss")
-"""What a clock of two parts may be; empty where it is none of both."""
+"""The readings of a clock with two parts; empty where neither applies."""
 
 
 def _decimal(text: str) -> float:
@@ -171,7 +171,7 @@ def _decimal(text: str) -> float:
 
 
 def _clock(text: str, pair: str) -> float | None:
-    """The seconds of a clock; of one of two parts by what the parts are."""
+    """The seconds of a clock; ``pair`` names the parts of a clock that has two."""
     found = _CLOCK.fullmatch(text)
     if found is None:
         return None
@@ -227,7 +227,7 @@ def measure(text: str, unit: str, numeral: Numeral, pair: str = "") -> float | N
         The unit of the number that is returned; ``"s"`` for durations.
     numeral : callable
     pair : str
-        What a clock of two parts is; see :data:`CLOCKS`.
+        The parts of a clock that has two; see :data:`CLOCKS`.
 
     Examples
     --------
@@ -248,7 +248,7 @@ _Pairs = tuple[float, list[tuple[str, str]]]
 
 
 def _sum(found: _Pairs | None, unit: str, numeral: Numeral) -> float | None:
-    """What the numbers and units of a text are together in one unit; None for no measure of it."""
+    """The sum of the numbers of a text in one unit; None where it is no measure in that unit."""
     if found is None:
         return None
     sign, pairs = found
@@ -325,7 +325,7 @@ def sample_texts(texts: Collection[str]) -> list[str]:
 
 
 def half_are(some: Sequence[str], looks: Callable[[str], Any]) -> bool:
-    """Whether half of some texts look like what is asked for."""
+    """Whether a predicate holds for at least half of some texts."""
     return 2 * sum(bool(looks(text)) for text in some) >= len(some)
 
 
@@ -340,7 +340,7 @@ def units_question(values: Mapping[str, int]) -> list[str]:
             units[own[0]] += n
     most = [unit for unit, _ in units.most_common()]
     whole = sum(units.values()) >= 0.95 * sum(values.values())
-    # Of codes such as 5a and 7b the letters are no units.
+    # The letters of codes such as 5a and 7b are no units.
     known = sum(n for unit, n in units.items() if _sizes(unit))
     if not whole or 2 * known < sum(units.values()):
         return []
@@ -469,7 +469,7 @@ def _edge(text: str, numeral: Numeral) -> float | None:
 
 
 def _ends(text: str, numeral: Numeral) -> tuple[float, float] | None:
-    """Where a range begins and ends; None for other texts."""
+    """The two ends of a range; None for other texts."""
     for pattern in _RANGES:
         if (found := pattern.fullmatch(text)) is not None:
             part = {"low": None, "high": None, **found.groupdict()}

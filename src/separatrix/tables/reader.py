@@ -107,7 +107,7 @@ SUFFIXES = (*_PLAIN, *_OTHERS, *containers.PACKED)
 
 _T = TypeVar("_T")
 
-# Where there are many columns, fewer rows are in the sample: a hundred of them, or so many cells.
+# With many columns the sample has fewer rows: a hundred of them, or this many cells.
 _SAMPLE_CELLS, _LEAST_SAMPLE = 200_000, 100
 # Notes of one sort about lines of files that are given in full.
 _NOTES_IN_FULL = 3
@@ -150,12 +150,12 @@ def read_table(
         A file (``.csv .tsv .txt .parquet .arrow .json .xlsx .sqlite .duckdb .svm``, or one of
         text with ``.gz .bz2 .xz .zst .zip`` behind), an address (``https://``, ``s3://``,
         ``gs://``, ``az://``, ``hdfs://``), a pattern (``"part-*.parquet"``: the files in the order
-        of their names, with the same columns), a folder (all files in it; of Parquet files, names
-        of folders in it such as ``year=2024`` are a column of text; of a Delta or Iceberg table,
+        of their names, with the same columns), a folder (all files in it; for Parquet files, names
+        of folders in it such as ``year=2024`` are a column of text; for a Delta or Iceberg table,
         the files that its log lists), ``"-"`` for CSV on standard input, or a built-in name
         (``iris``, ``breast-cancer``, ``wine``, ``digits``, ``diabetes``).
     missing : iterable of str
-        What stands for a missing value, next to nothing at all; see :data:`DEFAULT_MISSING`. A
+        The marks for missing values, besides empty cells; see :data:`DEFAULT_MISSING`. A
         number stands for all ways to write it: ``"-999"`` also for ``-999.0``. Words take the place
         of the usual marks, and numbers alone are added to them. ``"weight=0"`` is a mark of the
         column ``weight`` alone. A mark that no cell is gives an alert. A frozenset holds the
@@ -173,37 +173,39 @@ def read_table(
     target : str, optional
         The column to predict: it is read as numbers only where that loses none of its cells.
     spellings : mapping of str to ValueFormat, optional
-        How columns are written, as ``Table.spellings`` of another table has it.
+        The spellings of columns, as ``Table.spellings`` of another table has them.
     delimiter : str, optional
-        What parts the cells of a CSV file, one character, or ``"tab"``; by default it is found.
+        The delimiter of a CSV file, one character, or ``"tab"``; by default it is found.
     encoding : str, optional
-        Of a file of text, such as ``"latin-1"``; by default UTF-8, UTF-16 where a file begins with
-        its mark or has the zeros of it, and of other CSV files the one in which their words read as
-        a language, where there is one.
+        The encoding of a text file, such as ``"latin-1"``; by default UTF-8, UTF-16 where a file
+        begins with its mark or has its zeros, and for other CSV files the encoding in which their
+        words read as a language, where there is one.
     sql : str, optional
         A query of DuckDB over the files, which are called ``data`` in it; its answer is read.
     ignore_unusable : bool
         Whether columns of lists, records and the like are left out, with an alert, rather than
         refused.
     ordered : mapping of str to sequence of str, optional
-        Of columns whose levels have an order these levels, from the lowest to the highest: they
-        are read as the numbers 0, 1, 2, ...; a level that is not listed is an error.
+        The levels of columns whose levels have an order, from the lowest to the highest: they are
+        read as the numbers 0, 1, 2, ...; a level that is not listed is an error.
     most_rows : int, optional
-        Of files with more rows so many are read, as many of each file: the same ones each time, for
-        a hash of what is in them draws them, and in its order.
+        The most rows that are read, equally many of each file. A hash of the contents of the rows
+        draws them and orders them, so that they are the same ones each time.
     together : str, optional
         A column by whose hash `most_rows` draws rows, so that those of one value come together.
     needed : sequence of str
         Columns without which the table is refused before its rows are read.
     header : int or str, optional
-        Of a CSV file or a sheet the number of the line with the names of the columns, from 1,
-        ``"4,5"`` of a header in two lines, or ``"none"`` where no line has names. By default it is
+        The number of the line with the names of the columns in a CSV file or a sheet, from 1,
+        ``"4,5"`` for a header in two lines, or ``"none"`` where no line has names. By default it is
         found: the line above the first row, in which columns of numbers have words.
     skip_rows : int, optional
-        Of these the number of lines at the beginning that are left out before the header is found.
+        The number of lines at the beginning of a CSV file or a sheet that are left out before the
+        header is found.
     footer : int, optional
-        Of these the number of lines at the end that are no rows, blank ones aside. By default sums,
-        sources and remarks below the last row are found; 0 keeps them.
+        The number of lines at the end of a CSV file or a sheet that are not rows, not counting
+        blank lines. By default sums, sources and remarks below the last row are found; 0 keeps
+        them.
     sheet : str, optional
         The sheet of a workbook, or the table of a database, as behind two colons. By default the
         only sheet that holds a table, or the only one of them with the columns `needed`.
@@ -286,17 +288,17 @@ def open_files(
     sources : sequence of str or path
         Files, or patterns.
     read : callable
-        ``read(connection, layout)``, of DuckDB's connection and a :class:`Layout`; it may be
+        ``read(connection, layout)``, with DuckDB's connection and a :class:`Layout`; it may be
         called again where a file of CSV had to be rewritten.
     stack : ExitStack
-        With it, files that were made on the way are removed.
+        The stack that removes files made on the way.
     options
-        As of :func:`read_table`, without ``most_rows`` and ``together``.
+        The options of :func:`read_table`, without ``most_rows`` and ``together``.
 
     Returns
     -------
     object or None
-        What `read` returned; None for what can be read into memory only: built-in tables,
+        The result of `read`; None for what can be read into memory only: built-in tables,
         standard input, workbooks, SQLite and svmlight files.
 
     Raises
@@ -544,7 +546,7 @@ class _ReadOptions:
         return checked_kinds(own, names, source, skip_absent=self.skip_absent)
 
     def source_of(self, name: str) -> str | None:
-        """The column of which one that is made of another is a part."""
+        """The column that a column with this name is a part of, or None."""
         return source_of(name, self.reading.spellings)
 
     @property
@@ -572,7 +574,7 @@ class _ReadOptions:
 def _in_order(
     ordered: Mapping[str, Sequence[str]], kinds: Mapping[str, str], target: str | None
 ) -> dict[str, ValueFormat]:
-    """How columns are read whose levels were put in order."""
+    """The formats of the columns whose levels the caller has put in order."""
     formats = {}
     for name, levels in ordered.items():
         words = tuple(label_text(level).strip(BLANKS) for level in levels)
@@ -629,7 +631,7 @@ def find_files(name: str) -> Sequence[FilePath]:
 
 
 def _folder_hint(path: FilePath) -> str:
-    """What to do where an address may be that of a folder, which web servers do not say."""
+    """A hint where an address may be that of a folder, which web servers do not reveal."""
     web = isinstance(path, RemoteFile) and not path.suffix
     return "; the address of a folder ends with /" if web else ""
 
@@ -648,7 +650,7 @@ def _tables_in(found: Sequence[FilePath], folder: str) -> Sequence[FilePath]:
     Raises
     ------
     DataError
-        Where there is none, or where they are of several kinds.
+        If there is none, or they are of several kinds.
     """
     known = [
         path
@@ -754,7 +756,7 @@ class Layout:
     parts : list of Part
         The files, with the same columns.
     groups : dict of str to str
-        Of every column that is read the group of its type.
+        The group of the type of every column that is read.
     wanted : dict of str to str
         Kinds that the caller requested.
     source : str
@@ -967,7 +969,7 @@ def _laid_out(
         raise DataError(Message("no_column_kept", source=source))
     groups = {name: groups[name] for name in kept}
     if first.is_csv:
-        # What is known to be written in a way of its own comes as it is written.
+        # Columns whose spelling is known come as they are written.
         undecided = [n for n in kept if n not in wanted and n not in options.reading.spellings]
         supposing = supposing and all(part.cells is None for part in parts)
         found = _found_groups(connection, parts, undecided, options.marks, supposing)
@@ -1093,10 +1095,10 @@ def _found_groups(
     marks: frozenset[str],
     supposing: bool,
 ) -> dict[str, str]:
-    """Which CSV columns are numbers, booleans or dates, over all rows of all files.
+    """The groups of types of CSV columns over all rows of all files.
 
-    A sample proposes; every row is then checked, so that a late surprise is never lost: here, or
-    where ``supposing``, while the rows are read.
+    A sample proposes numbers, booleans or dates; every row is then checked, so that a late
+    surprise is never lost: here, or where ``supposing``, while the rows are read.
     """
     if not names:
         return {}
@@ -1108,8 +1110,8 @@ def _found_groups(
     rank = np.argmin(np.vstack([unlike, np.zeros(len(names), dtype=bool)]), axis=0)
     for k, kind in enumerate(files.PROPOSED):
         doubtful = np.empty(0, dtype=int) if supposing else np.flatnonzero(rank == k)
-        # Telling values that do not fit from marks for missing values is slow to plan and to do, so
-        # only the columns where something did not fit are checked for that.
+        # Distinguishing values that do not fit from marks for missing values is slow to plan and
+        # to do, so only the columns where something did not fit are checked for that.
         for counting in (files.ValueSql.count_unfit, files.ValueSql.count_other):
             questioned = [names[j] for j in doubtful]
             if questioned:
@@ -1122,7 +1124,7 @@ def _found_groups(
 
 
 def _finish(pieces: list[Any], wanted: str | None) -> Any:
-    """One column from what the files gave."""
+    """One column from the pieces of the files."""
     if len(pieces) == 1 and isinstance(pieces[0], Categorical):
         return pieces[0]
     gone = _one_below_another([missing_mask(piece) for piece in pieces])

@@ -72,7 +72,7 @@ _NOUNS = {
 
 @dataclass(frozen=True)
 class Reading:
-    """How strings are to be read.
+    """The options for reading strings.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Reading:
     order : str or None
         The order of all dates, where it is known.
     spellings : mapping of str to ValueFormat
-        Those of columns that were found before.
+        The spellings of columns that were found before.
     target : str or None
         The column to predict, no cell of which may be lost.
     comma : bool
@@ -111,7 +111,7 @@ class Reading:
 
 
 def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Table:
-    """The table with such columns read.
+    """The table with its columns of strings read as what they mean.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def _is_meant(name: str, found: Found, reading: Reading) -> bool:
 
 
 def _plural(noun: str, one: bool) -> str:
-    """A noun in the singular or the plural, whose first words have it."""
+    """A noun in the singular or the plural, whose ending goes before ``in`` or ``of``."""
     head, of, rest = next(
         (noun.partition(word) for word in (" in ", " of ") if word in noun), (noun, "", "")
     )
@@ -227,7 +227,7 @@ def _all_in_brackets(found: Found) -> bool:
 
 
 def _renamed(column: Any, spelling: ValueFormat) -> Any:
-    """Levels by the names that most of their like have."""
+    """Levels by their most usual spellings."""
     if isinstance(column, Categorical):
         names = [spelling.word(level) for level in column.levels.tolist()]
         levels = sorted(set(names))
@@ -240,7 +240,7 @@ def _renamed(column: Any, spelling: ValueFormat) -> Any:
 
 
 class _Columns:
-    """The columns that were read, and what there is to say of them."""
+    """The columns that were read, and the notes about them."""
 
     def __init__(self, table: Table, missing: tuple[float, ...] = ()):
         self.old, self.missing = table, missing
@@ -263,7 +263,7 @@ class _Columns:
         return replace(made, spellings=self.spellings)
 
     def insist(self, name: str, column: Any, kind: str, spelling: ValueFormat | None) -> None:
-        """Numbers or dates that were requested, or the first cell that is none."""
+        """Read numbers or dates that were requested, or refuse the first cell that is none."""
 
         def spelled(text: str) -> float | None:
             known = None if spelling is None else spelling.number(text)
@@ -279,7 +279,7 @@ class _Columns:
         self.columns[name], self.kinds[name] = number_column(numbers, lost), "number"
 
     def put_in_order(self, name: str, column: Any, spelling: ValueFormat) -> None:
-        """Levels by their place in a list, or the first that is not in it."""
+        """Read levels as their places in a list, or refuse the first that is not in it."""
         listed = joined(spelling.words)
 
         def refuse(row: int, text: str) -> DataError:
@@ -550,7 +550,7 @@ class _Columns:
         )
 
     def look_for_codes(self, name: str, texts: Mapping[str, int]) -> None:
-        """Say that digits which begin with a zero stay as they are."""
+        """Note that digits which begin with a zero stay as they are."""
         if not all(text.isascii() and text.isdigit() for text in texts):
             return
         code = next(filter(is_code, texts), None)

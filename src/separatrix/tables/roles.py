@@ -1,4 +1,4 @@
-"""Columns that say something of the rows and are no features: weights, groups, times."""
+"""Columns that describe the rows and are not features: weights, groups, times."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from separatrix.tables.table import (
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """What the columns that are no features say of the rows.
+    """The weights, groups and times of rows, from columns that are not features.
 
     Attributes
     ----------
     weights : ndarray of shape (n_rows,), or None
-        How much each row counts.
+        The weight of each row.
     together : ndarray of int of shape (n_rows,), or None
-        A number that rows share which stay on one side of a split; None where each is alone.
+        A number shared by rows that stay on one side of a split; None where each is alone.
     times : ndarray of shape (n_rows,), or None
-        By which the latest rows are held out.
+        The times by which the latest rows are held out.
     """
 
     weights: np.ndarray | None = None
@@ -65,7 +65,7 @@ def take_roles(
     equal: bool = True,
     absent: bool = False,
 ) -> tuple[Table, Roles]:
-    """Split a table without its target into features and what other columns say of the rows.
+    """Split a table without its target into features and the roles of other columns.
 
     Parameters
     ----------
@@ -73,15 +73,15 @@ def take_roles(
     names : mapping
         The columns of ``"weight"``, ``"group"`` and ``"time"``; that of the times stays a feature.
     equal : bool
-        Whether equal rows stay together where there is no group: copies of one another, which
-        they are not where fewer than half of the rows are different.
+        Whether equal rows stay together where there is no group: as copies of one another, unless
+        fewer than half of the rows are distinct.
     absent : bool
         Whether these columns may be lacking, as in a table to be predicted.
 
     Raises
     ------
     DataError
-        For a column that is not there, lacks values, or holds no weights or times; by row.
+        If a column is not there, lacks values, or holds no weights or times; by row.
     """
     given = {role: name for role, name in names.items() if name is not None}
     for role, name in list(given.items()):
@@ -173,7 +173,7 @@ def repeated_rows(table: Table) -> np.ndarray | None:
 
 @contextlib.contextmanager
 def _blaming(role: str, name: str) -> Iterator[None]:
-    """Say of a fault which role the column was given."""
+    """Add the role that the column was given to a fault."""
     try:
         yield
     except DataError as error:

@@ -1,4 +1,4 @@
-"""The column of dates that says when the rows of a table came about, such as a visit or a sale."""
+"""The column of dates on which the rows of a table came about, such as visits or sales."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from separatrix.tables.table import Table
 
 _BIRTH = re.compile(r"birth|born|dob$|geburt|geb$|naissance|né|nacimiento|nascita")
 _BIRTH_SIGNS = ("生年", "誕生")
-# Fewer rows, and fewer different dates among some of them, tell nothing.
+# Fewer rows, or fewer distinct dates among a sample of them, are no evidence.
 _LEAST_ROWS, _LEAST_DATES, _LOOKED_AT = 40, 10, 2_000
 # Days: dates of rows lie in a shorter time than those of births.
 _LONGEST = 25 * 366
@@ -29,7 +29,7 @@ def names_birth(name: str) -> bool:
 
 
 def likely_time(table: Table, *, complete: bool = True) -> str | None:
-    """The column of dates that says when rows came about, where one does.
+    """The column of dates on which rows came about, or None.
 
     It is one by which the rows are in order, or else the first that is no date of birth.
 

@@ -18,13 +18,13 @@ from separatrix.tables.limits import Limit
 from separatrix.tables.structure import Given, Structure, footer_of, found_structure, unique_names
 from separatrix.tables.table import joined, label_text, quote
 
-# Rows of a sheet that tell where its table lies, from its beginning and at its end.
+# The rows at the beginning and at the end of a sheet by which its table is located.
 _LOOKED_AT = 1000
 
 
 @dataclass(frozen=True)
 class _Sheet:
-    """The cells of a sheet, as they are and as texts; a table of it lies where `structure` says."""
+    """The cells of a sheet, as they are and as texts; `structure` locates the table in them."""
 
     cells: list[list[Any]]
     texts: list[list[str]]
@@ -39,7 +39,7 @@ class _Sheet:
         return bool(names) and set(names) <= set(there)
 
     def is_table(self) -> bool:
-        """Whether there are two rows and more, of three columns or of some numbers."""
+        """Whether there are at least two rows, and more than two columns or one of numbers."""
         found = self.structure
         if found is None or sum(map(bool, found.names)) < 2:
             return False
@@ -56,7 +56,8 @@ def columns_of_book(
     ----------
     path : Path
     sheet : str or None
-        By default the only one that holds a table, or a table with the columns `needed`.
+        The sheet to read; by default the only one that holds a table, or a table with the columns
+        `needed`.
     limit : Limit
     given : Given
     needed : sequence of str

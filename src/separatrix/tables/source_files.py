@@ -49,11 +49,11 @@ from separatrix.tables.text_encodings import guessed_encoding
 from separatrix.tables.wide import Cells, is_wide, write_cells
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat")
-# Below so many columns, all cells of a small file come as strings.
+# Below this many columns, all cells of a small file come as strings.
 _MANY_COLUMNS, _FEW_CAST = 100, 50
 _BLOCK = 1 << 17
 _GROUPED = re.compile(rb"[0-9]_[0-9]")
-# What the file system of an address raised while DuckDB read.
+# The error that the file system of an address raised while DuckDB read.
 _RAISED = re.compile(r"Traceback \(most recent call last\):\n(?: .*\n)*[\w.]+: ?(.*)")
 # Bytes at the beginning of a file that show what kind of file it is.
 _START = 4096
@@ -69,7 +69,7 @@ def import_duckdb() -> Any:
 
 @dataclass(frozen=True)
 class Limits:
-    """What reading may use."""
+    """The memory and the folder that reading may use."""
 
     memory: int
     folder: Path
@@ -77,28 +77,29 @@ class Limits:
 
 @dataclass(frozen=True)
 class Tuning:
-    """Which sizes of files each way to fetch cells is for.
+    """The sizes of files for which each way to fetch cells is used.
 
     Parameters
     ----------
     worth_coding : int
-        Strings of a file of at most so many bytes are fetched as they are.
+        The most bytes of a file whose strings are fetched as they are.
     worth_parsing : int
-        All cells of a file of at most so many bytes come as strings; a larger one is searched for
+        The most bytes of a file all of whose cells come as strings; a larger one is searched for
         what a parser of numbers would misread, a block at a time.
     first_rows : int
-        The levels of a column of strings are known in advance where they recur in so many rows.
+        The number of first rows that are searched for levels; those of a column in which they
+        recur are known in advance.
     few_rows : int
-        Up to so many rows, strings are fetched as they are: the statements about every column that
-        find its levels in SQL take as long as some 20,000 strings.
+        The most rows for which strings are fetched as they are: the statements about every column
+        that find its levels in SQL take as long as some 20,000 strings.
     most_rows : int
-        Up to so many rows, they are as well where few columns are strings, because SQL finds levels
-        in a copy of all columns.
+        The most rows for which they are as well where few columns are strings, because SQL finds
+        levels in a copy of all columns.
     sample_rows : int
-        The types of the columns are proposed by so many rows.
+        The number of rows by which the types of the columns are proposed.
     few_bytes : int
-        Files of together so many bytes are read by one thread in a database that stays open: to
-        open one takes as long as to read some megabytes.
+        The most bytes of files, taken together, that are read by one thread in a database that
+        stays open: opening one takes as long as reading some megabytes.
     """
 
     worth_coding: int = 200_000
@@ -116,7 +117,7 @@ _limits: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 @contextlib.contextmanager
 def limited(memory: int, folder: Path) -> Iterator[None]:
-    """Inside the ``with`` statement DuckDB takes so many bytes, and writes to this folder.
+    """Limit DuckDB to a number of bytes and to a folder inside the ``with`` statement.
 
     Parameters
     ----------
@@ -200,7 +201,7 @@ def _opened(config: Mapping[str, str]) -> Any:
 
 
 def limit(connection: Any, memory: int) -> None:
-    """Let the database of a connection take so many bytes, and as many as DuckDB needs at least."""
+    """Limit the memory of a connection's database, but not below what DuckDB needs."""
     connection.execute(f"SET memory_limit = '{max(memory >> 20, 32)}MiB'")
 
 
@@ -215,7 +216,7 @@ def temporary_file(stack: contextlib.ExitStack) -> Path:
 
 
 PROPOSED = ("number", "bool", "date")
-"""What a CSV column of strings may be, in this order."""
+"""The kinds that a CSV column of strings may have, in this order."""
 
 _DATE = re.compile(r"\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:$|[T ])", re.A)
 _DATE_SQL = r"'^[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}($|[T ])'"
@@ -232,7 +233,7 @@ def identifier(name: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """What a reader raised, in one line."""
+    """The error that a reader raised, in one line."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
@@ -249,7 +250,7 @@ def where(path: FilePath) -> str:
 
 
 def _trimmed(expression: str) -> str:
-    """Without blanks at both ends; to look for all of them takes long, and most texts have none."""
+    """An expression without blanks at both ends; most texts have none, and to look is slow."""
     # Blanks are below "!" or above "~", and so is a first or a last sign that might be one.
     ends = f"{expression} > '!' AND {expression} <= '~'"
     ends += f" AND {expression}[-1] > '!' AND {expression}[-1] <= '~'"
@@ -281,9 +282,9 @@ class ValueSql:
     Parameters
     ----------
     marks : frozenset of str
-        What stands for a missing value.
+        The marks for missing values.
     clean : callable
-        The expression without the blanks around its value.
+        Returns the expression without the blanks around its value.
     """
 
     def __init__(self, marks: frozenset[str], clean: Callable[[str], str] = _trimmed):
@@ -331,11 +332,11 @@ class ValueSql:
         return f"CASE WHEN {self.marked(text)} THEN NULL ELSE {value} END"
 
     def count_unfit(self, c: str, kind: str) -> str:
-        """How many values are not of a kind, marks for missing values included."""
+        """The number of values that are not of a kind, marks for missing values included."""
         return f"count({c}) - count({self.cast(c, kind)})"
 
     def count_other(self, c: str, kind: str) -> str:
-        """How many values are neither missing nor of a kind."""
+        """The number of values that are neither missing nor of a kind."""
         return f"count(*) FILTER (WHERE {self.other(c, self.cast(c, kind))})"
 
     def other(self, c: str, cast: str) -> str:
@@ -360,13 +361,13 @@ _LIKE: dict[str, Callable[[str], object]] = {
 
 
 def _read_as(marks: frozenset[str], text: str) -> str | None:
-    """What ``ValueSql.cast`` makes of a string."""
+    """The result of ``ValueSql.cast`` for a string."""
     text = text.strip(BLANKS)
     return None if is_marked(text, marks) else text
 
 
 def _are_numbers(values: list[str]) -> bool:
-    """Whether all strings are numbers; of most columns one match over all of them says so."""
+    """Whether all strings are numbers; for most columns one match over all of them decides."""
     if not values:
         return False
     text = "\n".join([*values, ""])
@@ -394,7 +395,7 @@ def _unlike_kinds(values: Iterable[str], marks: frozenset[str]) -> list[bool]:
 
 @dataclass
 class Part:
-    """One file: where it is, what its columns are called, and their groups of types.
+    """One file: its path, the names of its columns, and their groups of types.
 
     No name from a file reaches SQL: columns are ``c0, c1, ...`` by position.
     """
@@ -417,9 +418,9 @@ class Part:
     together: int | None = None
     # Whether names of folders such as year=2024 are columns.
     hive: bool = False
-    # How many lines more the file has before its first row than the copy that is read.
+    # The number of lines by which the first row comes later in the file than in the copy.
     before: int = 0
-    # What its rows look like, and whether all lines that were looked at are rows.
+    # The shape of its rows, and whether all lines that were looked at are rows.
     shape: Shape | None = None
     plain: bool = True
     # Messages about lines that are not read as rows.
@@ -506,7 +507,7 @@ class Part:
         """SQL for all rows, with the columns in the order of some names."""
         relation = self.relation()
         if self.is_csv:
-            # What all rows of a column are is found for a query as DuckDB finds it.
+            # For a query, DuckDB finds the types of columns over all rows.
             aliases = ", ".join(f"c{j}" for j in range(len(self.names)))
             relation = (
                 f"read_csv({where(self.path)}, delim = {literal(self.delimiter)}, quote = '\"', "
@@ -598,7 +599,7 @@ class Part:
         counting: Callable[[ValueSql, str, str], str],
         kinds: Sequence[str],
     ) -> Any:
-        """What SQL counts of some columns and kinds, an array of shape (len(kinds), len(names))."""
+        """The counts in SQL for some columns and kinds, of shape (len(kinds), len(names))."""
         relation = self.relation()
         places = [self.places[name] for name in names]
         count = partial(counting, self.values(marks))
@@ -624,7 +625,7 @@ class Part:
         return len(found["n"]) > 0
 
     def met(self, connection: Any, marks: Sequence[str]) -> set[str]:
-        """Which of some marks for missing values are a cell of the file."""
+        """The marks for missing values that are a cell of the file."""
         relation = self.relation()
         columns = [f"c{j}" for j, kind in enumerate(self.types) if kind in _MARKABLE]
         if self.cells is not None:
@@ -663,12 +664,12 @@ class Part:
         supposed: Iterable[str] = (),
         marks: frozenset[str] = frozenset(),
     ) -> tuple[int, dict[str, Any]]:
-        """How many rows there are, and columns as SQL selects them by their name and place.
+        """The number of rows, and the columns as SQL selects them by their name and place.
 
         Raises
         ------
         NotAsSupposed
-            Where one of the columns ``supposed`` holds what is neither missing nor of its type.
+            If one of the columns ``supposed`` holds what is neither missing nor of its type.
         """
         if self.cells is None:
             supposed = tuple(supposed)
@@ -751,7 +752,7 @@ class Part:
         ):
             fetched = self._fetch_coded(connection, columns, strings, odd, relation)
         else:
-            # What of a text is read is computed of the distinct ones.
+            # Each distinct text is read once.
             own = {
                 f: columns[f][0] for f in strings if self.types[int(columns[f][0][1:])] == "string"
             }
@@ -768,7 +769,7 @@ class Part:
         odd: str,
         relation: str,
     ) -> dict[str, Any]:
-        """Columns by name, of each its own and what is selected of it."""
+        """Fetch columns by name, given each one's column of the file and what to select of it."""
         every = {f: (c, cast(c)) for f, (c, cast) in columns.items()}
         sql = self._query(every, {"odd": odd}, relation)
         if odd == "false":  # no column itself is checked, so that plans are shorter
@@ -780,7 +781,7 @@ class Part:
         return fetched
 
     def _about_rows(self, connection: Any) -> float:
-        """How many rows of the file are read, about."""
+        """The approximate number of rows of the file that are read."""
         if self.most_rows is not None:
             return self.most_rows
         if self.suffix == ".parquet":
@@ -805,7 +806,7 @@ class Part:
     def _query(
         self, columns: Mapping[str, tuple[str, str]], others: Mapping[str, str], relation: str
     ) -> str:
-        """SQL for columns by name, of each its own and what is selected of it, and for others."""
+        """SQL for columns by name, given each one's column and expression, and for others."""
         # One below the other, so that what is selected is computed once.
         below = [*dict.fromkeys(c for c, _ in columns.values())]
         below += [f"{cast} AS {f}" for f, (_, cast) in columns.items()]
@@ -821,10 +822,10 @@ class Part:
         odd: str,
         relation: str,
     ) -> dict[str, Any]:
-        """Columns by name, of each its own and what is selected of it; the file is read once.
+        """Fetch columns as :meth:`_fetch_whole` does, with one reading of the file.
 
-        Strings of which many are the same come as numbers of their levels, and what is selected of
-        them is computed of the levels alone.  Levels that the first rows have are known while the
+        Strings many of which are equal come as numbers of their levels, and what is selected of
+        them is computed for the levels alone.  Levels that the first rows have are known while the
         file is read, and take a byte or two a row; other strings are kept until all have been seen.
         """
         own = {f: columns[f][0] for f in strings}
@@ -878,8 +879,8 @@ class Part:
         return fetched
 
     def _known_levels(self, connection: Any, text: Mapping[str, str]) -> dict[str, str]:
-        """Return for columns of few strings in the first rows a type with those levels, by name."""
-        # What has columns of such types goes before them.
+        """Types of the levels of columns with few distinct strings in the first rows, by column."""
+        # Tables with columns of such types are dropped before them.
         self.run(connection, "DROP TABLE IF EXISTS fetched", fetch=False)
         first = ", ".join(f"{sql} AS {f}" for f, sql in text.items())
         sql = f"SELECT {first} FROM {self.relation()} LIMIT {tuned.now.first_rows}"
@@ -1055,7 +1056,7 @@ class Part:
                 ) from None
 
     def rewrite(self, message: str, stack: contextlib.ExitStack) -> None:
-        """Say what is wrong with a CSV file, or make a plain copy of it that DuckDB can read.
+        """Report what is wrong with a CSV file, or make a plain copy of it that DuckDB can read.
 
         What Python finds sound (line ends of two sorts in one file, blank lines before the header,
         line breaks within it, very long lines) is rewritten in the plainest form.
@@ -1088,7 +1089,7 @@ class Part:
 
 
 def about_rows(parts: Sequence[Part]) -> int | None:
-    """How many rows CSV files have if they go on as they begin; None of others."""
+    """The number of rows of CSV files if they go on as they begin; None for other files."""
     rows = 0.0
     for part in parts:
         if not part.is_csv:
@@ -1100,7 +1101,7 @@ def about_rows(parts: Sequence[Part]) -> int | None:
 
 
 class CsvTrouble(Exception):
-    """DuckDB could not read a CSV file; ``part`` says which."""
+    """An error of DuckDB in reading the CSV file ``part``."""
 
     def __init__(self, part: Part, message: str):
         super().__init__(message)
@@ -1173,7 +1174,7 @@ def written_as_utf8(path: Path, encoding: str, label: str, stack: contextlib.Exi
 
 
 def _utf8_fault(path: FilePath) -> str | None:
-    """Where a file stops being UTF-8."""
+    """The fault of a file that is not UTF-8, with its place; None for others."""
     with path.open("rb") as file:
         start = file.read(4)
         if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -1194,7 +1195,7 @@ def _utf8_fault(path: FilePath) -> str | None:
 
 # The types of cells that may be marks for missing values.
 _MARKABLE = ("string", "json", "integer", "number")
-# What a DuckDB type is to a table; the others are called by their own names.
+# The groups of DuckDB types; the others are called by their own names.
 _TYPE_GROUPS = (
     (r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM", "integer"),
     (r"FLOAT|DOUBLE|DECIMAL", "number"),

@@ -1,4 +1,4 @@
-"""What a column adds up to: enough to encode it, found in one pass by whoever has the rows."""
+"""Summary statistics of a column: enough to encode it, found in one pass over the rows."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Counted(Categorical):
     Parameters
     ----------
     levels : sequence of str
-        Each another.
+        The distinct texts.
     counts : sequence of int
-        How often each of them is there.
+        The number of times that each of them occurs.
 
     Examples
     --------
@@ -64,17 +64,17 @@ _MOST_NAMES = 1 << 22
 
 @dataclass(frozen=True)
 class NameSample:
-    """Different whole numbers of some rows that may be names of these, or a sample of them.
+    """Distinct whole numbers that may be names of rows, or a sample of them.
 
-    Where there are more than are kept, those stay whose hashes are the smallest: a number that is
-    there twice is there twice among them, or not at all.
+    Where there are more than are kept, those with the smallest hashes stay: a number that occurs
+    twice is there twice among them, or not at all.
 
     Attributes
     ----------
     values : ndarray of float64
-        In ascending order.
+        The numbers in ascending order.
     level : int
-        Every second value was left out so many times.
+        The number of times that every second value was left out.
     """
 
     values: np.ndarray
@@ -82,7 +82,7 @@ class NameSample:
 
     @classmethod
     def of(cls, values: np.ndarray) -> NameSample | None:
-        """The names in some rows; None where a number is no whole one, or there twice."""
+        """The names in some rows; None where a number is not whole, or is there twice."""
         if not (values == np.floor(values)).all():
             return None
         return cls.merged([cls(values)])
@@ -91,7 +91,7 @@ class NameSample:
     def merged(
         cls, parts: Sequence[NameSample | None], *, most: int = _MOST_NAMES
     ) -> NameSample | None:
-        """At most so many names in the rows of all parts; None where one is there twice."""
+        """At most ``most`` names in the rows of all parts; None where one is there twice."""
         known = [part for part in parts if part is not None]
         if len(known) < len(parts) or not known:
             return None
@@ -114,16 +114,16 @@ class NameSample:
 
 @dataclass(frozen=True)
 class Spread:
-    """Where numbers in some rows lie.
+    """The location and the scale of numbers in some rows.
 
     Attributes
     ----------
     n : int
     mean, scale : float
-        The standard deviation is 0 where all values are the same.
+        The mean and the standard deviation, which is 0 where all values are the same.
     low, high : float
     rest : float
-        By how much the mean was rounded.
+        The rounding error of the mean.
     """
 
     n: int
@@ -140,7 +140,7 @@ class Spread:
         counts: np.ndarray | None = None,
         ends: tuple[float, float] | None = None,
     ) -> Spread:
-        """The spread of some numbers, each of which is in so many rows, by default in one.
+        """The spread of some numbers with their counts of rows, by default one each.
 
         ``ends``: the lowest and the highest of them, where known.
         """
@@ -216,7 +216,7 @@ class _Part:
         return {"ends": [*vars(self.ends).values()], "spreads": spreads}
 
     def without(self, away: Container[float]) -> Spread:
-        """The spread of the values but for some codes, the outermost ones at either end."""
+        """The spread of the values without some codes, the outermost ones at either end."""
         lows = [value for value, _ in self.ends.lows if value in away]
         highs = [value for value, _ in self.ends.highs if value in away]
         cut = len(lows), len(highs)
@@ -242,7 +242,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class Numbers:
-    """What a column of numbers adds up to in some rows, in a form that merges.
+    """Summary statistics of a column of numbers in some rows, in a form that merges.
 
     Rows that lie together stay a part of their own, so that the order in which parts are merged
     changes no bit.
@@ -286,7 +286,7 @@ class Numbers:
             Without missing ones.
         n_missing : int
         counts : ndarray of int, optional
-            In how many rows each value is; in one by default.
+            The number of rows with each value; one by default.
         named : bool
             Whether the column is called like names of rows.
         alone : bool
@@ -359,8 +359,7 @@ class Numbers:
         exact : bool
             Whether numbers are left exactly as they are, so that none is read as missing.
         usual : bool
-            Whether to look for placeholders, which there are none of in a column whose kind was
-            requested.
+            Whether to look for placeholders: a column whose kind was requested has none.
         date : bool
         counter : bool
             Whether it is the first column and counts the rows.
@@ -396,7 +395,7 @@ class Facts:
     ----------
     name : str
     n_rows, n_missing : int
-        Rows, and how many of them have no value.
+        The number of rows, and that of rows without a value.
     """
 
     name: str
@@ -404,9 +403,9 @@ class Facts:
     n_missing: int
 
     derived: bool = field(default=False, kw_only=True)
-    """Whether it is a part of a date."""
+    """Whether the column is a part of a date."""
     overridden: bool = field(default=False, kw_only=True)
-    """Whether its kind was requested."""
+    """Whether the kind of the column was requested."""
 
     def learned(self, settings: Settings, alert: Alert) -> Number | Category | Text:
         """The encoding of the column; raises Unusable where it gives no feature."""
@@ -425,7 +424,7 @@ class NumberFacts(Facts):
     Attributes
     ----------
     mean, scale : float
-        The standard deviation is 0 where all values are the same.
+        The mean and the standard deviation, which is 0 where all values are the same.
     date : bool
         Whether the numbers are days.
     identifies : bool
@@ -442,7 +441,7 @@ class NumberFacts(Facts):
     points: Callable[[], tuple[Any, Any]] = field(
         default=lambda: (np.empty(0), None), kw_only=True, repr=False, compare=False
     )
-    """Gives the values, those of placeholders included, and how many rows have each."""
+    """A function that gives the values, placeholders included, and the number of rows of each."""
 
     def _learned(self, settings: Settings, alert: Alert) -> Number:
         return Number.learn(self, settings, alert)
@@ -455,7 +454,7 @@ class CategoryFacts(Facts):
     Attributes
     ----------
     counts : mapping of str to int
-        How often each level is there.
+        The number of rows with each level.
     """
 
     counts: Mapping[str, int]
@@ -480,9 +479,9 @@ class TextFacts(Facts):
     Attributes
     ----------
     rows : mapping of str to int
-        How many rows have each word.
+        The number of rows with each word.
     uses : mapping of str to int
-        How often each word is there.
+        The number of times that each word occurs.
     """
 
     rows: Mapping[str, int]
@@ -497,7 +496,7 @@ class TextFacts(Facts):
         name : str
         column : array of object
         options : mapping of str to object
-            The options for text of an encoder, which say what a word is.
+            The options for text of an encoder, which define what a word is.
 
         Examples
         --------
@@ -518,7 +517,7 @@ class TextFacts(Facts):
 
     @classmethod
     def merged(cls, parts: Sequence[TextFacts], *, most: int) -> TextFacts:
-        """The words of the rows of all parts; DataError for more than so many of them."""
+        """The words of the rows of all parts; DataError for more than ``most`` of them."""
         rows: Counter[str] = Counter()
         uses: Counter[str] = Counter()
         for part in parts:
@@ -563,7 +562,7 @@ def _counts_rows(table: Table, name: str) -> bool:
 
 
 def numbers_in(table: Table, name: str, *, alone: bool = False, counter: bool = False) -> Numbers:
-    """What a column of numbers adds up to in the rows of a table.
+    """Summary statistics of a column of numbers in the rows of a table.
 
     ``alone``: there are no other rows; ``counter``: it counts the rows.
 
@@ -585,7 +584,7 @@ def numbers_in(table: Table, name: str, *, alone: bool = False, counter: bool = 
 
 
 def category_facts(table: Table, name: str) -> CategoryFacts:
-    """What a column of levels adds up to in the rows of a table."""
+    """Facts about a column of levels in the rows of a table."""
     column = table.columns[name]
     n_missing = int(missing_mask(column).sum())
     return CategoryFacts(
@@ -599,7 +598,7 @@ def category_facts(table: Table, name: str) -> CategoryFacts:
 
 
 def facts_of(table: Table, name: str, *, exact: bool) -> Facts:
-    """What a column of a table in memory adds up to.
+    """Facts about a column of a table in memory.
 
     ``exact``: numbers are left exactly as they are.
     """

@@ -1,11 +1,11 @@
-"""Where a table begins and ends in a file that holds more: titles, two-line headers, totals, pages.
+"""The extent of a table in a file that holds more: titles, two-line headers, totals, pages.
 
 Spreadsheets and reports put lines around a table and between its rows. Rows in the middle of a
-file tell what a row of the table looks like: which of its cells are numbers, and which are never
+file show what a row of the table looks like: which of its cells are numbers, and which are never
 blank. A line above them that has words where they have numbers is the header; a line that is unlike
-them, and whose first cell is the name of a sum or a remark, is no row. What no rule explains is a
-row, and is refused by the code that reads it where it does not fit. Nothing here knows files: lines
-are lists of texts.
+them, and whose first cell is the name of a sum or a remark, is no row. A line that no rule explains
+is a row, and is refused by the code that reads it where it does not fit. Nothing here knows files:
+lines are lists of texts.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from separatrix.tables.table import BLANKS, DEFAULT_MISSING, quote
 
 # Lines that may be above the first row, and below the last.
 _MOST_ABOVE, _MOST_BELOW = 60, 40
-# Of no more lines, all say how many cells a row has.
+# Up to this many lines, all of them show how many cells a row has.
 _FEW = 12
-# Rows that tell which columns are of numbers, and those that tell where the header is.
+# The rows that show which columns are of numbers, and those that show where the header is.
 _SAMPLE, _GLANCE = 48, 24
-# A line of units has no cell that is in as many lines below it once more.
+# A line of units has no cell that recurs in its column in this many lines below it.
 _RECURS = 500
 # A column is of numbers where at least this share of its cells looks like one.
 _NUMBERS = 0.7
 # It is never blank where at least this share of its cells is not.
 _FULL = 0.95
-# Texts of a column recur where there are at most so many, in so many rows.
+# Texts of a column recur where at most this many are distinct, in at least this many rows.
 _MOST_KNOWN, _ROWS_KNOWN = 30, 20
 
 _PLAIN = re.compile(r"-?\d[\d.,:/-]*")
@@ -70,16 +70,16 @@ _NOTHING = frozenset(DEFAULT_MISSING)
 
 @dataclass(frozen=True)
 class Given:
-    """What the caller says of the structure of a file.
+    """The structure of a file as the caller gives it.
 
     Attributes
     ----------
     header : tuple of int, or None
         The numbers of the lines of the header, from 1; empty where no line has names.
     skip_rows : int
-        Lines at the beginning that are no part of the table.
+        The number of lines at the beginning that are not part of the table.
     footer : int, or None
-        Lines at the end that are none.
+        The number of lines at the end that are not part of the table.
     sheet : str, or None
         The sheet of a workbook, or the table of a database.
     """
@@ -133,7 +133,7 @@ def lines_of_header(text: str) -> tuple[int, ...]:
 
 
 class Remark:
-    """What was noticed of lines of one sort: how many there are, and the first of them."""
+    """The lines of one sort that were noticed: their number, and the first of them."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -158,20 +158,20 @@ def _is_nothing(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Shape:
-    """What rows of a table look like.
+    """The shape of the rows of a table.
 
     Attributes
     ----------
     header : tuple of str
         The cells of the line above them.
     numeric : tuple of bool
-        Which columns are of numbers.
+        Whether each column is of numbers.
     full : tuple of bool
-        Which are never blank.
+        Whether each column is never blank.
     known : tuple of frozenset of str, or None
         The texts of each column, where they recur.
     texts : tuple of bool
-        Which hold texts of several words, or many of one word.
+        Whether each column holds texts of several words, or many of one word.
     seen : frozenset of str
         Texts that recur in the first column.
     titles : frozenset of str
@@ -225,7 +225,7 @@ class Shape:
     # ------------------------------------------------------------------------------ single lines
 
     def judge(self, row: Sequence[str]) -> str:
-        """Which sort of line a list of cells is; a line of blank cells in the table is a row.
+        """The sort of a line with some cells; a line of blank cells in the table is a row.
 
         Returns
         -------
@@ -235,7 +235,7 @@ class Shape:
         """
         width = self.width
         if len(row) == width and all(row):
-            # As most rows; what is no row has other words in its first cell.
+            # Most lines are full rows; the first cell of others is that of the header or of a sum.
             first = row[0].strip(BLANKS)
             if first != self.header[0] and not _TOTAL.match(first):
                 return "row"
@@ -335,12 +335,12 @@ def joined_cells(cells: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Structure:
-    """Where the table of a file lies.
+    """The place of the table in a file.
 
     Attributes
     ----------
     names : tuple of str
-        Of the columns; blank ones have none.
+        The names of the columns, blank where a column has none.
     header : tuple of int
         Places of the lines that hold them, from 0; empty where the names are in no line.
     first : int
@@ -348,7 +348,7 @@ class Structure:
     below : tuple of int
         Places of lines between the header and the first row that hold neither names nor values.
     footer : int
-        Lines at the end that are no rows.
+        The number of lines at the end that are not rows.
     shape : Shape
     plain : bool
         Whether all other lines that were looked at are rows.
@@ -364,7 +364,7 @@ class Structure:
 
 
 def unique_names(names: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, int, int, str]]]:
-    """Names of which the later of equal ones have a number, and what was changed.
+    """Names with numbers added to the later of equal ones, and what was changed.
 
     Examples
     --------
@@ -427,7 +427,7 @@ def found_structure(
     # A column without a name has at least a blank one.
     most = max(map(len, own), default=width)
     reach = max(reach, *(_reach(cells[k][:most]) for k in rows if k >= first), 0)
-    # Of R's files the header has no name for the names of the rows.
+    # The header of R's files has no name for the names of the rows.
     shifted = (
         len(own) == 1 < len(own[0]) == width - 1 == reach
         and all(len(line) == width for line in cells[first:] if line)
@@ -462,7 +462,7 @@ def _is_blank_row(line: Sequence[str], shape: Shape) -> bool:
 
 
 def lines_of_footer(lines: Sequence[Sequence[str]], count: int) -> int:
-    """How many lines the last so many take that are not blank, with those below them."""
+    """The number of lines at the end that hold ``count`` filled ones, blank lines included."""
     taken, seen = 0, 0
     for line in reversed(lines):
         filled = not is_blank(line)
@@ -479,12 +479,12 @@ def _reach(cells: Sequence[str]) -> int:
 
 
 def _usual_rows(cells: Sequence[Sequence[str]], start: int) -> tuple[int, list[int]]:
-    """How many cells most lines have, and the places of lines that are like most others."""
+    """The number of cells of most lines, and the places of lines that are like most others."""
     there = [k for k in range(start, len(cells)) if any(cells[k])]
     if not there:
         return 0, []
     several = [k for k in there if len(cells[k]) > 1] or there
-    # Of many lines the lower half, where no title is.
+    # With many lines only the lower half counts, where no title is.
     half = len(several) // 2 if len(several) > _FEW else 0
     counts = Counter(len(cells[k]) for k in several[half:])
     most = max(counts.values())
@@ -583,7 +583,7 @@ def _header_of(
 def _of_block(
     cells: Sequence[Sequence[str]], block: Sequence[int], width: int
 ) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
-    """Which of the lines above the first row are the header, and which only describe it."""
+    """The places of the header's lines in a block, of the first row and of descriptive lines."""
     top = cells[block[0]]
     if sum(map(bool, top)) == width == len(set(top)):
         return (block[0],), block[-1] + 1, tuple(block[1:])
@@ -595,7 +595,7 @@ def _is_title(line: Sequence[str], below: Sequence[str], width: int) -> bool:
     filled = [j for j, cell in enumerate(line) if cell]
     if len(filled) == 1 or len(line) < width - 1 or any(line[j].endswith(":") for j in filled):
         return True
-    # What is set above columns has gaps among its cells, or reaches over the right half.
+    # A heading above columns has gaps among its cells, or reaches over the right half.
     gaps = filled[-1] - filled[0] + 1 > len(filled)
     return not gaps and 2 * (filled[-1] + 1) <= width and all(below)
 
@@ -613,7 +613,7 @@ def _describes(cells: Sequence[Sequence[str]], k: int, shape: Shape) -> bool:
 
 
 def _names_rows(cells: Sequence[Sequence[str]], rows: Sequence[int]) -> bool:
-    """Whether the first cells of rows are names, each another."""
+    """Whether the first cells of rows are distinct names."""
     first = [cells[k][0] for k in rows]
     return all(first) and len(set(first)) == len(first)
 
@@ -636,12 +636,12 @@ def _names_of(lines: Sequence[Sequence[str]], width: int) -> tuple[str, ...]:
 
 
 def footer_of(lines: Sequence[Sequence[str]], shape: Shape) -> int:
-    """How many lines at the end of a table are no rows, blank ones aside."""
+    """The number of lines at the end of a table that are not rows, not counting blank ones."""
     count = found = 0
     for line in reversed(lines):
         sort = shape.judge(line)
         if sort == "blank":
-            # What a blank line sets apart from the table, and what is unlike its rows, is below it.
+            # Lines that a blank line sets apart, and lines unlike the rows, are below the table.
             found = count
             continue
         if (sort == "row" and not _lacks_most(line, shape)) or count == _MOST_BELOW:

@@ -27,22 +27,22 @@ DEFAULT_MISSING: tuple[str, ...] = (
     "", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "-nan", "-NaN", "<NA>",
     "NULL", "Null", "null",
 )  # fmt: skip
-"""What stands for a missing value. "None" and "-" are left out: they are real levels too often."""
+"""Texts that mean a missing value. "None" and "-" are left out: they are real levels too often."""
 
 KINDS: tuple[str, ...] = ("number", "date", "category", "text", "ignore")
 
 STRUCTURE = ("header", "skip_rows", "footer", "sheet")
-"""Those of :data:`OPTIONS` that say where a table lies in one file, and so of no other."""
+"""The :data:`OPTIONS` that state where a table lies in one file, and so apply to no other file."""
 
 FLAGS = ("keep_levels",)
-"""Those of :data:`OPTIONS` that are true or false; the others are texts or None."""
+"""The :data:`OPTIONS` that are true or false; the others are texts or None."""
 
 OPTIONS = (
     *("decimal", "date_format", "delimiter", "encoding", "sql", "unpacked_limit"),
     *FLAGS,
     *STRUCTURE,
 )
-"""Parameters of :func:`read_table` that say how a source is written."""
+"""The parameters of :func:`read_table` that state how a source is written."""
 
 # Beyond what str.strip takes off: a byte order mark that ended up inside the file.
 BLANKS = " \t\r\n\f\v\u00a0\ufeff"
@@ -77,15 +77,15 @@ class Table:
     dates : frozenset of str
         Number columns that hold dates (days since 1970-01-01).
     notes : tuple of str
-        What reading changed, one sentence each.
+        Notes on what reading changed, one sentence each.
     alerts : tuple of str
-        What looks wrong in the file, one sentence each.
+        Alerts about what looks wrong in the file, one sentence each.
     derived : dict of str to str
         Columns made of the dates in another one, and that one.
     spellings : dict of str to ValueFormat
-        How the values of columns are written that were read from more than plain numbers.
+        The spellings of columns that were read from more than plain numbers.
     rows : ndarray of int, or None
-        For rows selected from another table: where they stood there, from 0.
+        The places of rows that were selected from another table in that table, from 0.
     matrix : scipy.sparse.csr_matrix or None
         The features of an svmlight file; its column numbers are those of the file.
     """
@@ -123,9 +123,9 @@ class Table:
         columns : mapping of str to sequence
             Numbers, booleans, ``datetime64`` or strings; ``None`` and NaN are missing.
         kinds : mapping of str to str, optional
-            As for :func:`read_table`.
+            The kinds of columns, as for :func:`read_table`.
         missing : iterable of str
-            What stands for a missing value, as for :func:`read_table`.
+            The marks for missing values, as for :func:`read_table`.
         source : str
             A name for messages.
 
@@ -176,7 +176,7 @@ class Table:
 
     @cached_property
     def n_missing(self) -> int:
-        """How many values are missing, over all columns."""
+        """The number of missing values, over all columns."""
         own = (column for name, column in self.columns.items() if name not in self.derived)
         return sum(int(missing_mask(column).sum()) for column in own)
 
@@ -205,11 +205,11 @@ class Table:
         return replace(self.select(~gone), notes=(*self.notes, note))
 
     def row_number(self, i: int) -> int:
-        """How messages call row ``i``: where it stands in the file, from 1."""
+        """The number of row ``i`` in messages: its place in the file, from 1."""
         return int(i if self.rows is None else self.rows[i]) + 1
 
     def place(self, name: str, i: int) -> str:
-        """How messages call the value of a column in row ``i``."""
+        """The name of the value of a column in row ``i``, for messages."""
         return f"column {quote(name)}, row {self.row_number(i)}"
 
     def drop(self, names: str | Iterable[str]) -> Table:
@@ -287,7 +287,7 @@ def _in_turn(values: Any) -> Iterator[Any]:
 
 
 def missing_mask(column: Any) -> Any:
-    """Boolean array: where a column has no value."""
+    """A boolean array of the places where a column has no value."""
     if type(column) is np.ndarray:  # NumPy's way takes ten times as long
         return np.zeros(column.shape, dtype=bool)
     mask: Any = np.ma.getmaskarray(column)
@@ -304,14 +304,14 @@ def present(column: Any) -> Any:
 
 
 def text_counts(column: Any) -> Mapping[str, int]:
-    """How often each text of a column is there, in the order in which they first appear."""
+    """The number of rows of each text of a column, in order of first appearance."""
     if isinstance(column, Categorical):
         return column.counts()
     return Counter(present(column).tolist())
 
 
 def number_text(value: Any) -> str:
-    """How a number is written as a level: ``1.0`` as ``"1"``, ``0.5`` as ``"0.5"``."""
+    """The text of a number as a level: ``"1"`` for ``1.0``, ``"0.5"`` for ``0.5``."""
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     number = float(value)
@@ -442,7 +442,7 @@ def as_numbers(
 ) -> Any:
     """Numbers from strings; the first value that is none is a DataError with its row.
 
-    ``rows``: as of a :class:`Table`.
+    ``rows``: those of a :class:`Table`.
     """
 
     def refuse(row: int, text: str) -> DataError:
@@ -479,7 +479,7 @@ def numbers_from_text(
     refuse: Callable[[int, str], DataError],
     spelled: Callable[[str], float | None] | None = None,
 ) -> np.ndarray:
-    """The numbers that texts spell; the first that spells none is what ``refuse`` makes of it."""
+    """The numbers that texts spell; the first that spells none raises the error of ``refuse``."""
     numbers, strange = spelled_numbers(column, spelled)
     if strange.any():
         row = int(np.argmax(strange))
@@ -622,7 +622,7 @@ def without_marked(table: Table, marks: frozenset[str]) -> Table:
 
 
 def met_marks(columns: Mapping[str, Any], marks: Iterable[str]) -> set[str]:
-    """Which of some marks are a cell of columns in memory."""
+    """The marks that are a cell of columns in memory."""
     met: set[str] = set()
     for name, values in columns.items():
         cells = np.ma.getdata(values).tolist() if isinstance(values, np.ndarray) else values
@@ -669,13 +669,13 @@ class Remarks:
         self._counts: dict[str, int] = {}
 
     def add(self, sort: str, sentence: str) -> None:
-        """Add a sentence about a column; ``sort`` is what it says in a few words."""
+        """Add a sentence about a column; ``sort`` is its sort in a few words."""
         self._counts[sort] = self._counts.get(sort, 0) + 1
         if self._counts[sort] <= self._IN_FULL:
             self._entries.append((sort, sentence))
 
     def entries(self) -> list[tuple[str, str]]:
-        """Sorts and sentences, and at the end how many more there are of each sort."""
+        """The sorts and sentences, and at the end the number of further ones of each sort."""
         more = {sort: count - self._IN_FULL for sort, count in self._counts.items()}
         return self._entries + [
             (sort, f"{count:,} more {plural('column', count)} {sort}")
@@ -790,7 +790,7 @@ class LevelMatch:
     def __init__(self, levels: Sequence[str]):
         self._exact = {level: i for i, level in enumerate(levels)}
 
-    # Made at their first use: most texts are levels, and of many levels this takes long.
+    # Made at first use: most texts are levels, and for many levels this takes long.
     @cached_property
     def _by_number(self) -> dict[float, int]:
         return self._numbered(self._exact)
@@ -809,7 +809,7 @@ class LevelMatch:
         return found
 
     def missing_marks(self) -> tuple[str, ...]:
-        """What files write for a missing value, but for what is a level."""
+        """The usual marks for missing values that are not levels."""
         return tuple(mark for mark in DEFAULT_MISSING if self.find(mark) < 0)
 
     def find(self, value: Any) -> int:

@@ -7,11 +7,12 @@ A column of numbers is taken for a quantity where its values are no plausible cl
 - more than 50 distinct values, the rarest of them in fewer than 10 rows (letters and digits make
   tens of classes, but hardly any of a handful of rows each).
 
-What the user says a column is (``kinds={"age": "number"}`` or ``"category"``) overrules the rule.
+The kind that the user gives a column (``kinds={"age": "number"}`` or ``"category"``) overrules the
+rule.
 
-A label such as ``TBD`` that may stand for a missing one is refused until the user says what it is,
-and so is a column that has one label (``x``) or none: with the kind ``"category"`` no label is the
-class :data:`BLANK`.
+A label such as ``TBD`` that may stand for a missing one is refused until the user decides what it
+is, and so is a column that has one label (``x``) or none: with the kind ``"category"`` no label is
+the class :data:`BLANK`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from separatrix.tables.table import (
 from separatrix.tables.value_format import is_placeholder_word
 
 BLANK = "(blank)"
-"""The class of rows without a label, of a column that has one other label alone."""
+"""The class of rows without a label, in a column that has only one other label."""
 
 _FEW = 10
 _MANY = 50
@@ -64,8 +65,8 @@ def looks_like_quantity(table: Table, name: str) -> bool:
     Returns
     -------
     bool
-        By the rule at the top of this module; where the user gave the kind of the column,
-        whether that is ``"number"``.
+        The result of the rule at the top of this module; where the user gave the kind of the
+        column, whether that is ``"number"``.
 
     Raises
     ------
@@ -225,7 +226,7 @@ def is_quantity(values: Any) -> bool:
 
 
 def one_label_or_none(name: str, label: Any) -> DataError:
-    """Return the question about a column in which rows have one label or none."""
+    """Return the error of a column in which rows have one label or none."""
     category = Setting("kinds", (name, "category"))
     text = quote(label_text(label))
     return DataError(
@@ -234,7 +235,7 @@ def one_label_or_none(name: str, label: Any) -> DataError:
 
 
 def _with_blanks(column: Any, table: Table, name: str, classes: Sequence[Any] | None) -> Any:
-    """A column in which no label is a class, where that is said or the model has such a class."""
+    """A column with :data:`BLANK` for no label, if its kind or a model's classes require that."""
     gone = missing_mask(column)
     if not gone.any() or gone.all():
         return column
@@ -254,7 +255,7 @@ def _with_blanks(column: Any, table: Table, name: str, classes: Sequence[Any] | 
 
 
 def _require_labels(column: Any, table: Table, name: str) -> None:
-    """Ask about a label that may stand for a missing one."""
+    """Refuse a label that may stand for a missing one."""
     if column.dtype != object or name in table.overridden:
         return
     counts = text_counts(column)
@@ -294,7 +295,7 @@ def _require_all(column: Any, table: Table, name: str, noun: str) -> None:
 
 
 def _require_classes(table: Table, name: str, values: Any, distinct: int) -> None:
-    """Refuse a column of which a glance shows that it holds no classes."""
+    """Refuse a column that plainly holds no classes."""
     if name in table.overridden and table.kinds[name] != "number":
         return
     category = Setting("kinds", (name, "category"))
@@ -342,7 +343,7 @@ def _require_classes(table: Table, name: str, values: Any, distinct: int) -> Non
 
 
 def _are_words(column: Categorical) -> bool:
-    """Whether texts are several words that are there, of which none spells a number.
+    """Whether texts are several words, none of which spells a number.
 
     There are too few for the rows to be anything but classes.
     """

@@ -1,4 +1,4 @@
-"""What a model is to be made of: columns, functions of columns, and products of these.
+"""The terms of a model: columns, functions of columns, and products of these.
 
 A term is written as in a formula: ``age``, ``log(amount)``, ``spline(age, 4)``,
 ``polynomial(dose, 2)``, ``C(zip)`` for a column that is read as a category, and products of these
@@ -105,7 +105,7 @@ class Terms:
     target : str or None
         The column to predict, where a formula names it.
     remarks : tuple of str
-        What was understood otherwise than it was written.
+        Remarks on what was understood otherwise than it was written.
 
     Examples
     --------
@@ -174,7 +174,7 @@ class Terms:
 
     @property
     def curved(self) -> set[str]:
-        """The columns of which there are functions."""
+        """The columns that terms have functions of."""
         return {f.column for product in self.products for f in product if f.function in CURVES}
 
     @property
@@ -184,7 +184,7 @@ class Terms:
         return {factor.column: "category" for factor in categories}
 
     def of(self, name: str) -> list[Factor]:
-        """What becomes of a column on its own; nothing where it is in no such term."""
+        """The factors that are terms of a column on its own; empty where there are none."""
         own = [product[0] for product in self.products
                if len(product) == 1 and product[0].column == name]  # fmt: skip
         return own or ([Factor(name)] if self.every else [])

@@ -1,8 +1,8 @@
 """The encoding of a text file that is not UTF-8: the one in which its words look like language.
 
 An encoding is found only where the bytes decode without loss, where accented letters stand in words
-as languages have them, and where no other encoding reads as well; otherwise there is no answer, and
-the caller asks.
+as languages have them, and where no other encoding reads as well; otherwise none is returned, and
+the user has to name one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CYRILLIC = frozenset("абвгдеёжзийклмнопрстуфхцчшщъ�
 _FREQUENT_CYRILLIC = frozenset("оеаинтс")
 # Signs that tables of offices have beside letters.
 _SIGNS = frozenset("€£¥§°²³µ½¼¾–—‘’‚“”„…•«»‹›±·¿¡©®™×÷†¢¬\u00a0\u00ad´`¨ªº№")
-# Of these, what may stand between two letters.
+# The signs that may stand between two letters.
 _WITHIN = frozenset("’‘´·–\u00a0\u00ad")
 # The letters of a language make up at least this share of all letters beyond ASCII.
 _COVERED = 0.9
@@ -76,7 +76,7 @@ def encoding_of(path: Path) -> str | None:
 
 
 def guessed_encoding(path: Path, *, damaged: bool = False) -> Reading | None:
-    """The encoding of a file of text by the language that it then holds; None of UTF-8.
+    """The encoding of a file of text by the language that it then holds; None for UTF-8.
 
     ``damaged``: it is known not to be UTF-8.
     """
@@ -136,7 +136,7 @@ def encoding_of_text(lines: Iterable[bytes]) -> Reading | None:
     Parameters
     ----------
     lines : iterable of bytes
-        Lines of the file, of which those without a byte beyond ASCII say nothing.
+        Lines of the file; those without a byte beyond ASCII are no evidence.
 
     Returns
     -------

@@ -1,10 +1,10 @@
-"""How people write numbers, dates and truth values, and what a column of them means.
+"""Formats of numbers, dates and truth values as people write them, and of columns of them.
 
 A column of strings holds numbers where at least 95 % of its values are numbers (or 90 %, where the
 others are one or two words) once currency signs, ``%``, a unit, signs, brackets for negative
 numbers and the marks between groups of three digits are taken off, all by one *spelling*: the same
-decimal mark, the same unit.  The like holds of dates, by one order of day, month and year.  What
-stands in the way counts as missing, and is reported.  A spelling that was found at fit is kept, and
+decimal mark, the same unit.  The same holds for dates, by one order of day, month and year.  Values
+that do not fit count as missing, and are reported.  A spelling that was found at fit is kept, and
 later tables are read by it.
 
 ``$1,063``, ``1.063,50 €``, ``(250)``, ``39.6%``, ``1 234,5 kg``, ``1'000``, ``12k``, ``3.5M``;
@@ -69,7 +69,7 @@ _FEWEST = 20
 # Amounts of a currency that fewer rows have are slips.
 _FEWEST_AMOUNTS = 5
 
-# What stands where there is no value.  In a column of words some of these are levels.
+# Texts that stand for no value.  In a column of words some of these are levels.
 _NO_VALUE = frozenset(
     [
         "-",
@@ -137,7 +137,7 @@ _NO_VALUE = frozenset(
         "なし",
     ]
 ) | {"not available", "not applicable", "no data"}
-# Of these some are classes: severity none, a negative culture ("nd": not detected), a dash.
+# Those that may be classes: severity none, a negative culture ("nd": not detected), a dash.
 _CLASSES = frozenset(["none", "nil", "nd", "n/d", "nr", "nc", "na", "-", ".", "なし", "pending"])
 
 
@@ -169,11 +169,11 @@ def truth_words(text: str) -> tuple[str, ...]:
 
 
 PARTED = ("list", "coordinates", "amounts")
-"""Kinds of columns that are taken apart into several."""
+"""The kinds of columns that are split into several."""
 NEW_KINDS = ("measure", "share", "angle", "levels", *PARTED)
-"""Kinds that model files have from version 7 of an encoding on."""
+"""The kinds that model files have from version 7 of an encoding on."""
 _KINDS = ("number", "date", "truth", "ordered", *NEW_KINDS)
-# What cells hold, by the kind of their format.
+# The contents of cells, by the kind of their format.
 _CONTENTS = {
     "share": "shares",
     "angle": "angles, in degrees",
@@ -185,7 +185,7 @@ _CONTENTS = {
 
 @dataclass(frozen=True)
 class ValueFormat:
-    """How the values of one column are written.
+    """The format of the values of one column.
 
     Attributes
     ----------
@@ -195,19 +195,19 @@ class ValueFormat:
         are spelled in several ways; ``"list"``, ``"coordinates"`` or ``"amounts"``, which have
         several columns, as :mod:`~separatrix.tables.cell_parts` takes them apart.
     decimal : {".", ","}
-        Of numbers, the mark before the fraction.
+        The mark before the fraction of numbers.
     unit : str
-        Of numbers, what stands beside them, such as ``"$"``, ``"%"`` or ``"kg"``; of measures, the
-        unit into which all are converted, ``"s"`` for durations; of lists, what parts the values.
+        For numbers, the text beside them, such as ``"$"``, ``"%"`` or ``"kg"``; for measures, the
+        unit into which all are converted, ``"s"`` for durations; for lists, the separator.
     magnitudes : bool
-        Of numbers, whether ``k``, ``M`` and ``B`` multiply.
+        Whether ``k``, ``M`` and ``B`` multiply numbers.
     order : str
-        Of dates, one of :data:`DATE_ORDERS`, or a format of ``strptime``; of measures, one of
+        For dates, one of :data:`DATE_ORDERS`, or a format of ``strptime``; for measures, one of
         :data:`~separatrix.tables.quantities.CLOCKS`.
     words : tuple of str
-        Of truth values, how the true ones and the false ones are called; of ordered levels, these
-        from the lowest to the highest; of levels, how each is called; of columns that are taken
-        apart, the parts.
+        For truth values, the words for true and for false; for ordered levels, these from the
+        lowest to the highest; for levels, the name of each; for columns that are taken apart, the
+        parts.
     """
 
     kind: str
@@ -298,7 +298,7 @@ class ValueFormat:
         return self.number(text) is not None
 
     def word(self, text: str) -> str:
-        """A level by the name that most of its like have; other texts as they are."""
+        """A level or a truth word in its usual spelling; other texts as they are."""
         if self.kind == "levels":
             return self._spellings.name(text)
         side = _SIDES.get(text.lower())
@@ -315,18 +315,18 @@ class ValueFormat:
 
     @property
     def contents(self) -> str:
-        """What cells hold that hold more than a number, a date or a word; empty for others."""
+        """The contents of cells that hold more than a number, a date or a word; else empty."""
         if self.kind == "measure":
             return "durations, in seconds" if self.unit == "s" else f"quantities, in {self.unit}"
         return _CONTENTS.get(self.kind, "")
 
     @property
     def nothing(self) -> float:
-        """What the parts of an empty cell are: 0 of a list, which has no value; NaN of others."""
+        """The value of the parts of an empty cell: 0 for a list, which has no value; else NaN."""
         return 0.0 if self.kind == "list" else math.nan
 
     def apart(self, text: str) -> tuple[float, ...] | None:
-        """The number that a text has for each of the parts, NaN for none; None of other texts."""
+        """The number that a text has for each of the parts, NaN for none; None for other texts."""
         if self.kind == "list":
             own = parts.items(text, self.unit)
             return tuple(float(word in own) for word in self.words)
@@ -343,7 +343,7 @@ class ValueFormat:
         return tuple(own)
 
     def state(self) -> dict[str, Any]:
-        """Whatever differs from the usual, for a file."""
+        """The attributes that differ from the usual, for a file."""
         return {
             "kind": self.kind,
             **{
@@ -380,7 +380,7 @@ class ValueFormat:
 
 @dataclass(frozen=True)
 class Found:
-    """What was found of a column.
+    """The format that was found for a column, and its cells that do not fit.
 
     Attributes
     ----------
@@ -388,12 +388,12 @@ class Found:
     example : str
         A text that is written so.
     ambiguous : str
-        A text that another decimal mark or order would give another meaning, where none tells
-        which; empty otherwise.
+        A text that another decimal mark or order would give another meaning, where no text
+        decides; empty otherwise.
     strays : tuple of str
-        Texts that are not of the kind, most frequent first; ``n_strays`` is in how many rows.
+        Texts that are not of the kind, most frequent first; they are in ``n_strays`` rows.
     marks : mapping of str to int
-        Texts that say that there is no value, and in how many rows.
+        Texts that stand for a missing value, and the number of rows with each.
     plain : bool
         Whether all that are numbers are plain ones.
     known : bool
@@ -401,7 +401,8 @@ class Found:
     merged : mapping of str to str
         Other spellings of levels, and the levels.
     numbers : mapping of str to float, or to tuple of float
-        What texts were read as, where that is known; of columns that are taken apart, every part.
+        The values that texts were read as, where known; every part for columns that are taken
+        apart.
     """
 
     spelling: ValueFormat
@@ -425,7 +426,7 @@ def find_spelling(
     insisted: str | None = None,
     keep_levels: bool = False,
 ) -> Found | None:
-    """How the values of a column of strings are written, where they mean more than words.
+    """The format of a column of strings that mean more than words.
 
     Parameters
     ----------
@@ -445,7 +446,7 @@ def find_spelling(
     Returns
     -------
     Found or None
-        None where the values are words, or plain numbers all of them.
+        None where the values are words, or all plain numbers.
 
     Examples
     --------
@@ -490,7 +491,7 @@ def find_spelling(
     example = next(
         (t for t in written if spelling.kind == "measure" and _is_converted(t, spelling)), ""
     )
-    # What is lost when a number is read is shown before what is not.
+    # A text that loses something when it is read is the better example.
     marked = (t for t in written if t[0] in LIMITS or t[-1] in FOOTNOTES)
     example = example or next(marked, "") or next(iter(written), "")
     if not example and not strays and not marks:
@@ -554,16 +555,16 @@ def _looks_like_date(text: str, order: str | None) -> bool:
 
 
 _Read = tuple[ValueFormat, float, str, Mapping[str, Any]]
-"""A spelling, in how many rows it holds, a doubtful text, and what texts were read as so far."""
+"""A spelling, the number of its rows, an ambiguous text, and the values of the texts it reads."""
 
-# How many of the texts of a column are looked at first: the most frequent ones, and others.
+# The number of texts of a column that are looked at first: the most frequent ones, and others.
 _FREQUENT_FIRST, _OTHERS_FIRST = 20, 200
-# Of these a larger share must be meant before all are read.
+# The least share of these texts that a reading has to fit before it is tried on all.
 _LIKELY = 0.8
 
 
 def _some_of(values: Mapping[str, int]) -> Mapping[str, float]:
-    """Texts that stand for all of a column, and in how many rows those are that each stands for."""
+    """A sample of the texts of a column, and the number of rows that each stands for."""
     if len(values) <= _FREQUENT_FIRST + _OTHERS_FIRST:
         return values
     frequent = nlargest(_FREQUENT_FIRST, values, key=values.__getitem__)
@@ -634,7 +635,7 @@ def _kinds_of(
     comma: bool,
     insisted: str | None,
 ) -> Iterator[_Read | None]:
-    """Yield what a column may hold, and in how many rows: what half of some texts look like."""
+    """Yield the readings of a column that at least half of ``some`` texts look like."""
 
     def likely(looks: Callable[[str], Any]) -> bool:
         return insisted is not None or quantities.half_are(some, looks)
@@ -647,7 +648,7 @@ def _kinds_of(
         tried = tried[:1]
 
     def plausible(names: Sequence[str], read: Callable[[str], _Read | None]) -> Sequence[str]:
-        """Those in which a few texts are read; most columns show in these what they are not."""
+        """The names by which enough of a few texts are read; this rules out most for all texts."""
         if insisted is not None:
             return names
         return [name for name in names if (found := read(name)) and found[1] >= least]
@@ -704,7 +705,7 @@ def _of_words(
         n_strays = sum(values[text] for text in strays)
         if total >= _FEWEST and total - n_strays >= MEANT * total:
             there = [text for text in values if read[text] is not None]
-            # Of lists one that has several values.
+            # For lists, a text with several values.
             example = next((text for text in there if one.unit in text), there[0])
             return Found(one, example, "", tuple(strays), n_strays, marks, numbers=read)
     if keep_levels or not (names := merged_levels({**values, **marks} if marks else values)):
@@ -719,7 +720,7 @@ def _of_words(
 def _in_digits(
     values: Mapping[str, int], some: Sequence[str], mark: str
 ) -> Iterator[tuple[ValueFormat, Mapping[str, Any]]]:
-    """Yield what texts with digits may be that are no numbers: ranges, coordinates, amounts."""
+    """Yield the readings of texts with digits that are no numbers: ranges, coordinates, amounts."""
     levels = [*values] if 2 * len(values) <= sum(values.values()) else []
     ranges = quantities.ordered_ranges(levels, partial(unsigned, decimal=mark))
     if ranges:
@@ -736,7 +737,7 @@ def _in_digits(
 def _currencies(
     values: Mapping[str, int], some: Sequence[str], mark: str
 ) -> tuple[ValueFormat, Mapping[str, Any]] | None:
-    """How amounts in several currencies are written, and read; None for other columns."""
+    """The format of amounts in several currencies, and what they are read as; None for others."""
     written = [one for text in some if (one := taken_apart(text)) is not None]
     if len(written) < MEANT * len(some) or len({one.unit for one in written}) < 2:
         return None
@@ -773,7 +774,7 @@ def _dates(values: Mapping[str, float], orders: Sequence[str]) -> _Read | None:
 
 
 def _preference(order: str, values: Iterable[str]) -> int:
-    """Where an order cannot be determined: points mean the day first, strokes the month."""
+    """The rank of an order among undecided ones: points put the day first, strokes the month."""
     dotted = any("." in text for text in values)
     return {"day-first": 1 + dotted, "month-first": 1 + (not dotted)}.get(order, 3)
 

@@ -1,9 +1,9 @@
-"""CSV files of very many columns, turned on their side, where their first rows do not say it all.
+"""CSV files of very many columns, as one cell a line, where their first rows do not suffice.
 
-The time that DuckDB takes to ask something of every column of a CSV file grows with the square of
-their number. As long as columns are what their first rows are, no cell is checked. Otherwise Python
+The time that DuckDB takes for a query of every column of a CSV file grows with the square of their
+number. As long as columns are what their first rows are, no cell is checked. Otherwise Python
 takes the rows of such a file apart and writes one cell a line, ``number,"value",False``, counting
-the cells along the rows; DuckDB then answers the same questions, in the same SQL, about one column.
+the cells along the rows; DuckDB then answers the same queries, in the same SQL, about one column.
 """
 
 from __future__ import annotations

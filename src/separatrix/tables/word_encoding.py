@@ -76,7 +76,7 @@ TEXT_OPTIONS = {name: default for name, (default, _) in _WORD_OPTIONS.items()} |
 
 
 def checked_text_options(text: Mapping[str, Any] | None) -> dict[str, Any]:
-    """All options for text; DataError for one that there is not."""
+    """All options for text; DataError for an unknown one."""
     for key in text or {}:
         if key not in TEXT_OPTIONS:
             hint = nearest(str(key), TEXT_OPTIONS, 0.6)
@@ -110,7 +110,7 @@ def from_json(options: Mapping[str, Any]) -> dict[str, Any]:
 # Blocks are encoded in several threads.
 _making = threading.Lock()
 _NO_WORDS = "of text without words", "holds text without usable words"
-# What weighs counted words rather than counts them.
+# The options that weight counted words rather than count them.
 _WEIGHTING = ("norm", "use_idf", "smooth_idf", "sublinear_tf")
 
 
@@ -160,7 +160,7 @@ class Text(Encoding):
         for low in map(least, _fewest_rows(settings, n_rows)):
             words = sorted(word for word, n in rows.items() if low <= n <= most)
             if options["max_features"] is not None and len(words) > options["max_features"]:
-                # As scikit-learn breaks ties: words are those that come first in their order.
+                # Ties are broken as in scikit-learn, by the order of the words.
                 order = np.argsort([-facts.uses[word] for word in words])[: options["max_features"]]
                 words = [words[k] for k in sorted(order.tolist())]
             if words:
@@ -172,7 +172,7 @@ class Text(Encoding):
     def _of_words(
         cls, name: str, words: list[str], rows: np.ndarray, n_rows: int, settings: Settings
     ) -> Text:
-        """The encoding by words, each of which so many of all rows have."""
+        """The encoding by words, given the number of rows with each."""
         text = settings.text
         idf = np.ones(len(words))
         if text["use_idf"]:
@@ -250,7 +250,7 @@ class Text(Encoding):
 
 
 def _fewest_rows(settings: Settings, n_rows: int) -> list[Any]:
-    """In how many rows a word must be, and in how many where no word is."""
+    """The least number of rows with a word, and the one used where no word has as many."""
     given = settings.text["min_df"]
     if given is not None:
         return [given]
@@ -286,7 +286,7 @@ def _counted(documents: list[str], options: Mapping[str, Any]) -> tuple[list[str
 
 
 def all_words(documents: list[str], options: Mapping[str, Any]) -> tuple[list[str], Any]:
-    """Every word of documents, however rare, and their counts; none where there is none."""
+    """All words of documents, however rare, and their counts; empty where there are none."""
     try:
         return _counted(documents, {**options, **_FIT_OPTIONS, "min_df": 1})
     except ValueError:

@@ -1,4 +1,4 @@
-"""Words of texts, and how often each is in which: what ``CountVectorizer`` counts, but compiled.
+"""The counts of words in texts, as ``CountVectorizer`` counts them, but compiled.
 
 A word is a run of two or more letters, digits or underscores, in lower case, as scikit-learn's
 ``token_pattern`` has it by default; pairs are of neighbouring words.  Texts become arrays of code
@@ -70,7 +70,7 @@ def _refill(slots, hashes, count):
 def _read(codes, starts, letter, slots, hashes, ends, pool, count, learn, found, bounds):
     """The words of some texts in their order, by number; -1 for one that is not to be learned.
 
-    Returns how many words the table has, and how many were found.
+    Returns the number of words in the table, and the number of words found.
     """
     n_found = 0
     for d in range(starts.shape[0] - 1):
@@ -104,7 +104,7 @@ def _read(codes, starts, letter, slots, hashes, ends, pool, count, learn, found,
 
 @njit(nogil=True, cache=True)
 def _tally(words, bounds, place, columns, counts, indptr, rows):
-    """Rows of counts from words in their order; ``rows`` becomes in how many texts each word is."""
+    """Rows of counts from words in their order; ``rows`` counts the texts with each word."""
     n = 0
     for d in range(bounds.shape[0] - 1):
         first = n
@@ -159,7 +159,7 @@ class WordTable:
         found : ndarray of int32
             The number of every word, text after text.
         bounds : ndarray of int64 of shape (n_texts + 1,)
-            Where the words of each text begin and end.
+            The bounds of the words of each text in `found`.
         """
         parts, bounds = [np.empty(0, dtype=np.int32)], [np.zeros(1, dtype=np.int64)]
         done = 0
@@ -198,7 +198,7 @@ class WordTable:
         return found[:n_found].copy(), bounds
 
     def take(self, other: WordTable) -> np.ndarray:
-        """Learn the words of another table; which number each of them has here."""
+        """Learn the words of another table, and return the number of each of them here."""
         return self._read(["\n".join(other.words()) + "\n"], True)[0]
 
     def words(self) -> list[str]:
@@ -247,10 +247,10 @@ _ASCII = np.array([chr(code).isalnum() or chr(code) == "_" for code in range(128
 
 
 def _letters(codes: np.ndarray) -> np.ndarray:
-    """Which code points, up to the largest of some, are of words."""
+    """A mask of the code points of words, up to the largest of some code points."""
     letter = np.zeros(int(codes.max(initial=127)) + 1, dtype=np.bool_)
     letter[:128] = _ASCII
-    # What regular expressions take for \\w.
+    # The characters that \\w matches in regular expressions.
     others = np.unique(codes[codes > 127]).tolist()
     letter[[code for code in others if chr(code).isalnum()]] = True
     return letter
@@ -263,7 +263,7 @@ def count_words(
     least: int = 1,
     vocabulary: Sequence[str] | None = None,
 ) -> tuple[list[str], Any]:
-    """How often each word is in each text.
+    """The number of times that each word is in each text.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def count_words(
     pairs : bool
         Whether to count pairs of neighbouring words, such as ``"not good"``, too.
     least : int
-        In how many texts a word must be to be counted.
+        The least number of texts that a word must be in to be counted.
     vocabulary : sequence of str, optional
         The only words that count, each in a column of its own; by default all that there are, in
         alphabetical order.
@@ -279,9 +279,9 @@ def count_words(
     Returns
     -------
     words : list of str
-        Of the columns.
+        The words of the columns.
     counts : scipy.sparse.csr_matrix of shape (n_texts, n_words), float64
-        With sorted indices.
+        The counts, with sorted indices.
 
     Examples
     --------
@@ -356,10 +356,10 @@ def inverse_frequency(rows: np.ndarray, n: int, *, smooth: bool = True) -> np.nd
     Parameters
     ----------
     rows : ndarray of shape (n_words,)
-        In how many texts each word is.
+        The number of texts with each word.
     n : int
     smooth : bool
-        Whether to count a text more that has every word.
+        Whether to count one more text that has every word.
     """
     more = int(smooth)
     return np.asarray(np.log((n + more) / (np.asarray(rows, dtype=np.float64) + more)) + 1.0)
@@ -373,7 +373,7 @@ def weighed(
     Parameters
     ----------
     counts : scipy.sparse.csr_matrix of shape (n_texts, n_words), float64
-        Overwritten.
+        The counts; overwritten.
     idf : ndarray of shape (n_words,)
     sublinear : bool
         Whether ``1 + log(count)`` stands for a count.
@@ -409,8 +409,8 @@ def _read_all(
 ) -> tuple[WordTable, np.ndarray, np.ndarray]:
     """The words of a vocabulary or of texts, and which of them are in each text.
 
-    Threads read a share of the texts each, and where they learn, the words of one are then those
-    of all; in which order does not matter, since columns are ordered by the words themselves.
+    Each thread reads a share of the texts, and where they learn, their words are put together; the
+    order does not matter, since columns are ordered by the words themselves.
     """
     table = WordTable()
     if vocabulary is not None:
@@ -440,7 +440,7 @@ def _with_pairs(
     vocabulary: Sequence[str] | None,
     table: WordTable,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Words and pairs of neighbours, and of which two words each pair is."""
+    """Words and pairs of neighbours, and the two words of each pair."""
     ahead = np.empty(len(found), dtype=np.int64)
     ahead[:-1] = found[1:]
     # The last of a text has no neighbour.

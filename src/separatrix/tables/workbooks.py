@@ -1,8 +1,8 @@
-"""Sheets of workbooks: how far their cells reach is found out before they are read.
+"""The extents of the sheets of workbooks, found before the sheets are read.
 
-The library that reads workbooks makes room for every cell between the first and the last one, and
-ends the process where there is none: two cells in the corners of a sheet ask for 550 GB.  So a
-process of its own reads the workbook first, within a limit, and says how large its sheets are.
+The library that reads workbooks allocates every cell between the first and the last one, and ends
+the process where it cannot: two cells in the corners of a sheet take 550 GB.  So a process of its
+own reads the workbook first, within a limit, and reports how large its sheets are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from separatrix.tables.table import quote
 
 # Bytes of a cell as the library keeps it, and as an object of Python.
 _CELL, _OBJECT = 32, 64
-# What the process takes before there is a cell.
+# The memory that the process takes before there is a cell.
 _LIBRARIES = 1 << 30
 
 # The class of the library's panics is no Exception.
@@ -51,7 +51,7 @@ except BaseException as error:
 
 @dataclass(frozen=True)
 class Extent:
-    """How large the rectangle of a sheet's cells is, and whether one of them holds something."""
+    """The size of the rectangle of a sheet's cells, and whether one of them holds something."""
 
     height: int
     width: int
@@ -108,7 +108,7 @@ _LOOKED_AT = 1 << 26
 
 
 def _reach(path: Path) -> str:
-    """Where the last cell of a workbook stands, as far as a look at its text tells."""
+    """The place of the last cell of a workbook, as far as a look at its text shows."""
     last, row = "", 0
     try:
         with zipfile.ZipFile(path) as archive:

@@ -14,13 +14,13 @@ from separatrix.tables import source_files as files
 from separatrix.tables.categorical import Categorical
 
 WRITTEN = (".csv", ".tsv", ".txt", ".parquet", ".jsonl", ".ndjson")
-"""Suffixes of what can be written."""
+"""The suffixes of files that can be written."""
 # Bytes of a finished file that are passed on at a time.
 _PIECE = 1 << 20
 
 
 def to_json_lines(columns: Mapping[str, Any]) -> bytes:
-    """One object a row; what is no finite number is null, as JSON has no other word for it."""
+    """One JSON object a row; numbers that are not finite are null, as JSON cannot write them."""
     lists = [_plain(np.asarray(column)) for column in columns.values()]
     names = list(columns)
     lines = (
@@ -69,7 +69,7 @@ def to_parquet(parts: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
 
 
 def _stored(column: Any) -> np.ndarray:
-    """A column as DuckDB reads it from memory: of a categorical one the codes."""
+    """A column as DuckDB reads it from memory; the codes of a categorical one."""
     if isinstance(column, Categorical):
         return column.codes
     array = np.asarray(column)

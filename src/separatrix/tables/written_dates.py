@@ -1,4 +1,4 @@
-"""How people write single dates, with or without a time of day, in one order or another.
+"""Single dates as people write them, with or without a time of day, in one order or another.
 
 ``05/09/2025``, ``2025-09-05``, ``05.09.25``, ``5-Sep-2025``, ``September 5, 2025``.
 """
@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 DATE_ORDERS = ("year-first", "day-first", "month-first")
-"""Orders of day, month and year."""
+"""The orders of day, month and year."""
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _FULL = [
@@ -81,7 +81,7 @@ def days_since_epoch(text: str, order: str) -> float | None:
         month_number = int(month) if month.isdigit() else _MONTHS.index(month[:3].lower()) + 1
     number = int(year)
     if len(year) <= 2:
-        # As POSIX has it.
+        # As POSIX defines it.
         number += 1900 if number >= 69 else 2000
     try:
         days = datetime.date(number, month_number, int(day)).toordinal() - _EPOCH

@@ -1,4 +1,4 @@
-"""How people write single numbers: signs, currencies, units, groups of digits, brackets.
+"""Single numbers as people write them: signs, currencies, units, groups of digits, brackets.
 
 ``$1,063``, ``1.063,50 €``, ``(250)``, ``$(250)``, ``5,300*``, ``<0.5`` among numbers (as 0.5),
 ``39.6%``, ``1 234,5 kg``, ``1'000``, ``12k``, ``3.5M``.
@@ -34,7 +34,7 @@ NUMBER = re.compile(
 )
 LIMITS, FOOTNOTES = "<>≤≥", "*†‡"
 MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "mn": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9}
-# As most numbers with groups of digits have them, by the decimal mark.
+# The form of most numbers with groups of digits, by the decimal mark.
 _GROUPED = {
     ".": re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+"),
     ",": re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+"),
@@ -44,7 +44,7 @@ _GROUPS = {".": ",'’\u00a0\u202f\u2009 ", ",": ".'’\u00a0\u202f\u2009 "}
 
 
 class Written(NamedTuple):
-    """What a text that looks like a number is made of."""
+    """The parts of a text that looks like a number."""
 
     sign: float
     body: str
@@ -180,9 +180,9 @@ def patterns_of(unit: str, decimal: str) -> tuple[str, str, str] | None:
     Returns
     -------
     tuple of str or None
-        What a text has to match from its beginning to its end, where the first group has the digits
-        with their marks and the exponent; what is not to be found in it; and what is found in it
-        where the number is negative. None where a unit has no such expressions.
+        A pattern that a text has to match from its beginning to its end, whose first group has the
+        digits with their marks and the exponent; a pattern that must not be found in it; and one
+        that is found in it where the number is negative. None where a unit has no such expressions.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """Certificates for fitted models, this library's and scikit-learn's.
 
 A model claims to minimise an objective; each claim is read from the model's class and
-parameters, in that library's own convention (what multiplies what, whether the intercept is
-penalised), and the model's weights are judged by it.  A model with a closed form claims to solve
-equations; they are set up anew from the data, and its numbers are put in.
+parameters, in that library's own convention (the factors of loss and penalty, whether the intercept
+is penalised), and the model's weights are judged by it.  A model with a closed form claims to solve
+equations; they are set up anew from the data, and the residuals of its numbers are evaluated.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from separatrix.solvers.driver import Solution, minimise
 from separatrix.solvers.protocol import Solver
 from separatrix.verification.exact_numbers import quotient
 
-# In place of a solver: the one that :func:`_solver` has for the problem.
+# A placeholder for the solver that :func:`_solver` has for the problem.
 _BY_PROBLEM: Any = object()
 
 
@@ -74,14 +74,14 @@ class _Claim:
     problem: LinearProblem
     theta: np.ndarray
     scale: Fraction = Fraction(1)
-    # What exact arithmetic takes, where the problem has rounded: the point in the coordinates of
-    # the data as they are, the weights of the rows, and numbers that are quotients.
+    # The numbers for exact arithmetic, where the problem holds rounded ones: the point in the
+    # coordinates of the data as they are, the weights of the rows, and numbers that are quotients.
     given: np.ndarray | None = None
     weights: np.ndarray | None = None
     C: Fraction | None = None
     tau: Fraction | None = None
     last: Fraction | None = None
-    # Where the last weight is an intercept by a number and that quotient is rounded: the same
+    # For a last weight that is an intercept over a number, where that quotient is rounded: the same
     # objective without that weight's penalty, the point with the intercept as it is, and an upper
     # bound of the penalty.
     without: tuple[MarginObjective, np.ndarray, float] | None = None
@@ -100,18 +100,18 @@ def verify(
     rigorous: bool = False,
     engine: Any = None,
 ) -> Certificate | ResidualCertificate:
-    """How far a fitted model is from the optimum of the objective that it claims to minimise.
+    """Certify how far a fitted model is from the optimum of the objective it claims to minimise.
 
     The objective is evaluated at the model's weights, from scratch and in float64.  The lower
     bound comes from the slopes of the loss there, for a machine with a kernel from the model's own
     dual coefficients; where it is not tight enough, the problem is solved anew, which gives a
-    bound that is.  Of a model with a closed form (least squares, Gaussian discriminants) what is
-    judged is how well its equations hold.
+    bound that is.  For a model with a closed form (least squares, Gaussian discriminants) the
+    residual of its equations is evaluated.
 
     Parameters
     ----------
     model : estimator
-        Fitted: any of this library's but ``DecisionStump``; scikit-learn's
+        A fitted model: any of this library's but ``DecisionStump``; scikit-learn's
         ``LogisticRegression``, ``LinearSVC``, ``SVC``, ``SGDClassifier`` (losses ``log_loss``,
         ``hinge``, ``squared_hinge``), ``SGDRegressor``, ``RidgeClassifier``, ``HuberRegressor``,
         ``PoissonRegressor``,
@@ -119,27 +119,27 @@ def verify(
         ``LinearDiscriminantAnalysis`` or ``QuadraticDiscriminantAnalysis``; or a pipeline that
         ends in one of them.  An ``SVC`` with an approximation is held to the approximate problem.
     X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
-        The training data; of a precomputed kernel its matrix, shape (n_samples, n_samples).  Row
-        blocks, of :func:`separatrix.scale.scan`, are gone over in passes, for models of this
+        The training data; for a precomputed kernel its matrix, shape (n_samples, n_samples).  Row
+        blocks, of :func:`separatrix.scale.scan`, are read in passes, for models of this
         library that can be fitted to them.
     y : array-like of shape (n_samples,)
-        The training labels, or the numbers that were regressed on.
+        The training labels, or the targets of a regression.
     sample_weight : array-like of shape (n_samples,), optional
         The training weights.
     tol : float, optional
-        Relative gap that counts as optimal; default: the model's own for this library's
-        models, else 1e-6.  Of a closed form the relative residual, by default 1e-8, or what its fit
-        was to reach.
+        The relative gap that counts as optimal; default: the model's own for this library's
+        models, else 1e-6.  For a closed form the relative residual, by default 1e-8, or the
+        tolerance of its fit if that is larger.
     time_limit : float, optional
-        Seconds for finding the bound; what is reached by then is reported.
+        The seconds for finding the bound; the bound that is reached by then is reported.
     rigorous : bool, default=False
-        Prove it without rounding, for whoever trusts no theorem about float64: both sides in
+        Whether to prove it without rounding, which needs no theorem about float64: both sides in
         integers and, where there are exponentials or logarithms, in balls (Arb), at a dual point
         that is feasible exactly.  Data, weights, ``C`` and the numbers of a kernel are taken as
-        the float64 numbers that they are.  It takes seconds to minutes, and python-flint:
+        the float64 numbers that they are.  It takes seconds to minutes, and needs python-flint:
         ``pip install "separatrix[exact]"``.
     engine : separatrix.scale.Engine, optional
-        Who goes over row blocks.
+        The engine that reads row blocks.
 
     Returns
     -------
@@ -152,10 +152,10 @@ def verify(
 
         With ``rigorous=True`` a ``RigorousCertificate``, whose ``interval`` holds the exact
         optimum.  Its status is ``"optimal"``, ``"above_tol"`` or ``"time_limit"``;
-        ``"not_separable"`` where that is proved of a hard margin; or ``"indefinite"``, and there
+        ``"not_separable"`` where that is proved for a hard margin; or ``"indefinite"``, and there
         is no bound, where a precomputed, callable or sigmoid kernel, or a polynomial one with
         ``coef0 < 0``, is not proved to be positive semidefinite.  That needs the matrix to be so
-        exactly, which one with eigenvalues of the size of rounding need not be; of more than
+        exactly, which one with eigenvalues of the size of rounding need not be; for more than
         600 rows it is not tried.
 
     Raises
@@ -178,14 +178,15 @@ def verify(
     >>> verify(RidgeClassifier().fit(X, y), X, y).status
     'optimal'
 
-    The default tolerance of scikit-learn's ``SVC``, 1e-3, is about a slope; what it comes to:
+    The default tolerance of scikit-learn's ``SVC``, 1e-3, is about a slope; the relative gap at
+    that tolerance:
 
     >>> from sklearn.svm import SVC
     >>> found = verify(SVC(C=10.0).fit(X, y), X, y)
     >>> found.status, bool(1e-6 < found.relative_gap < 1e-2)
     ('above_tol', True)
 
-    The same in exact arithmetic, which needs ``separatrix[exact]``:
+    The same verification in exact arithmetic, which needs ``separatrix[exact]``:
 
     >>> proof = verify(SVC(C=10.0, tol=1e-9).fit(X, y), X, y, rigorous=True)
     >>> proof.status, proof.interval
@@ -193,7 +194,7 @@ def verify(
     """
     start = time.perf_counter()
     if rigorous:
-        # Before anything takes time.
+        # This is checked before anything takes time.
         from separatrix.verification import exact, exact_numbers
 
         exact_numbers.require_balls()
@@ -258,7 +259,7 @@ def _require_no_intercept(model: Any) -> None:
 def _over_blocks(
     model: Any, data: Any, engine: Any, tol: float | None, time_limit: float | None, start: float
 ) -> Certificate | ResidualCertificate:
-    """:func:`verify` in passes over row blocks."""
+    """The certificate of :func:`verify`, in passes over row blocks."""
     check_is_fitted(model)
     if getattr(model, "_in_closed_form", False):
         own = max(_CLOSED_TOL, getattr(model, "_tolerance", 0.0))
@@ -311,7 +312,7 @@ def _judged(
 
 
 def _weights(model: Any) -> list[np.ndarray]:
-    """The numbers that a model's predictions are made of."""
+    """The numbers from which a model's predictions are computed."""
     # scikit-learn's kernel machines have a coef_ that raises unless the kernel is linear.
     dual = hasattr(model, "dual_coef_") and hasattr(model, "support_vectors_")
     weights = model.dual_coef_ if dual else model.coef_
@@ -321,7 +322,7 @@ def _weights(model: Any) -> list[np.ndarray]:
 def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
     problem, theta = claim.problem, claim.theta
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        # Weights beyond all reason overflow; the certificate then says that nothing is known.
+        # Huge weights overflow; the certificate then states that nothing is known.
         first = problem.bound(theta)
         bound = problem.certify(theta, first, tol, first)
         if claim.without is not None:
@@ -376,10 +377,10 @@ def _solutions(
     tol: float,
     left: Callable[[], float | None],
 ) -> Iterator[Solution]:
-    """Fits of a problem that are ever tighter, each from where the one before it ended.
+    """Ever tighter fits of a problem, each from the end of the one before it.
 
     Without a solver there are none.  ``residual`` is the dual point of ``theta``, and ``left``
-    gives the seconds that there are for the next fit.
+    gives the seconds for the next fit.
     """
     if solver is None:
         return
@@ -387,8 +388,8 @@ def _solutions(
         # The solver stays within the constraints of the dual, so it must start there.
         start = np.zeros_like(theta) if residual is None else -residual
         theta = problem.join(start[: len(problem.y)], problem.intercept_of(theta))
-    # A tenth of the tolerance: the bound's own slack must not decide the verdict.  Where it still
-    # could, because the model is within the tolerance of the point found, more tightly.
+    # The tolerance is a tenth of the given one: the bound's own slack must not decide the verdict.
+    # It is tightened where the slack still could, because the model is that close to the last fit.
     for share in (0.1, 0.01, 0.001):
         solution = minimise(
             problem,
@@ -408,7 +409,8 @@ def _at_the_quotient(
 ) -> Bound:
     """The bound of a rounded point with the objective of the true one, see :class:`_Claim`.
 
-    Scores are large sums that cancel: the quotient's last digit can be many of the objective's.
+    Scores are large sums that cancel: one unit in the quotient's last digit can be many in that of
+    the objective.
     """
     primal = problem.certify(theta, Bound(np.inf, 0.0, np.inf), tol).primal + penalty
     primal *= 1.0 + 4.0 * UNIT
@@ -491,8 +493,8 @@ def _dual_points(
 ) -> Iterator[tuple[np.ndarray, bool]]:
     """Dual points in float64, each nearer to the best one, and whether it looks near enough.
 
-    The first is that of the model's own coefficients, the next those of fits that are ever
-    tighter.  ``steps`` counts their iterations.
+    The first is that of the model's own coefficients, the next are those of ever tighter
+    fits.  ``steps`` counts their iterations.
     """
     problem, theta = claim.problem, claim.theta
     with np.errstate(all="ignore"):
@@ -527,7 +529,7 @@ def _dual_points(
 def _stationary(
     problem: KernelObjective | KernelHardMarginObjective, theta: np.ndarray, tol: float
 ) -> str:
-    """The status of a point whose kernel is no scalar product: what the gap would be if it were."""
+    """The status of a point whose kernel is no scalar product, by the gap as if it were one."""
     scores = problem.linear(theta)
     if isinstance(problem, KernelHardMarginObjective):
         return "above_tol"
@@ -551,14 +553,14 @@ def _solver(problem: LinearProblem) -> Solver | None:
 
 @dataclass(frozen=True)
 class _Data:
-    """Labels weighed by row, and what their weights are made of."""
+    """Labels with weights for the rows, and the factors of these weights."""
 
     labels: Labels
     sample_weight: np.ndarray | None
     class_factors: np.ndarray | None
 
     def by_side(self, k: int, y: np.ndarray) -> np.ndarray | None:
-        """Weights of one problem of many where class ``k`` has its factor and the rest have 1."""
+        """The weights of one problem of many, where class ``k`` has its factor, the rest have 1."""
         if self.class_factors is None or self.labels.binary:
             return self.labels.weights
         side = np.where(y > 0, self.class_factors[k], 1.0)
@@ -582,7 +584,7 @@ def _data(model: Any, y: Any, n: int, sample_weight: np.ndarray | None) -> _Data
     return _Data(replace(labels, weights=weights), sample_weight, factors)
 
 
-# --- what each model claims -----------------------------------------------------------------
+# --- the claims of each model ---------------------------------------------------------------
 
 
 def _theta(problem: LinearProblem, coef: np.ndarray, intercept: Any) -> np.ndarray:
@@ -619,7 +621,7 @@ def _one_vs_rest(
     tau: Fraction = Fraction(0),
     by_side: bool = False,
 ) -> list[_Claim]:
-    """One claim a class; ``tau`` is the factor of the squared intercept in the penalty.
+    """One claim for each class; ``tau`` is the factor of the squared intercept in the penalty.
 
     LIBLINEAR's intercept is the weight of one more column: under a penalty with a kink it is
     penalised as such, and not by its square.
@@ -652,7 +654,7 @@ def _one_vs_rest(
 
 
 def _with_column(design: Design, value: float) -> Design:
-    """A copy of the design with one more column, of one and the same value."""
+    """A copy of the design with one more column, of the same value in every row."""
     column = np.full((design.n_samples, 1), value)
     if sp.issparse(design.matrix):
         return as_design(sp.hstack([design.matrix, column], format="csr"))
@@ -748,7 +750,7 @@ def _sklearn_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
     if model.shape_fit_[0] != design.n_samples:
         raise ValueError(other_data(model, f"it was trained on {model.shape_fit_[0]:,} rows"))
     kernel = kernel_of(model, design)
-    # As a model of this library, whose layout is the same.
+    # The claim is that of a model of this library, whose layout is the same.
     own = SVC(C=float(model.C), kernel=kernel)
     own.kernel_, own.classes_ = kernel, labels.classes
     own.intercept_, own.n_support_ = model.intercept_, model.n_support_
@@ -766,7 +768,7 @@ def _sklearn_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
 def kernel_of(model: Any, design: Design) -> Kernel:
     """The kernel of a kernel machine, of this library or scikit-learn's, with its numbers.
 
-    Where scikit-learn's takes ``gamma`` from the data, ``design`` must be those of the fit.
+    Where scikit-learn's takes ``gamma`` from the data, ``design`` must be the data of the fit.
     """
     own = getattr(model, "kernel_", None)
     if isinstance(own, Kernel):
@@ -777,23 +779,23 @@ def kernel_of(model: Any, design: Design) -> Kernel:
         raise ValueError(
             "With degree=0 every value of the kernel is 1: there is nothing to verify."
         )
-    # The same names, and gamma by the same rule.
+    # The names are the same, and gamma follows the same rule.
     options = {"degree": max(int(model.degree), 1), "gamma": model.gamma, "coef0": model.coef0}
     return resolved_kernel(SVC(kernel=model.kernel, **options), design)
 
 
-# The parameters that say what a regression minimises.
+# The parameters that determine the objective of a regression.
 _MINIMISED = ("loss", "epsilon", "penalty", "alpha", "l1_ratio", "positive", "fit_intercept")
 
 
 def _sklearn_by_loss(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
-    """What a regression of this library would claim with the weights of scikit-learn's.
+    """The claims of a regression of this library with the weights of scikit-learn's.
 
-    Its class states by which factor the objectives differ.
+    The class of that regression states the factor by which the objectives differ.
     """
     kind = estimator(_sklearn_name(model).removesuffix("CV"))
     names = set(_MINIMISED) & set(kind._parameters) & set(model.get_params(deep=False))
-    # What a search has found stands beside what it was given.
+    # The results of a search are attributes beside the given parameters.
     found = {name: getattr(model, f"{name}_", getattr(model, name)) for name in names}
     alpha = float(found.get("alpha", getattr(model, "alpha_", 1.0)))
     own = kind(**found | {"alpha": alpha})
@@ -820,18 +822,18 @@ _SKLEARN: dict[str, Callable[[Any, Design, Any], list[_Claim]]] = {
 
 
 def _is_by_loss(name: str) -> bool:
-    """Whether the class of that name states how scikit-learn's objective differs from its own."""
+    """Whether the class of that name states the factor from its objective to scikit-learn's."""
     return name in ESTIMATORS and hasattr(estimator(name), "_sklearn_factor")
 
 
 # --- closed forms ---------------------------------------------------------------------------
 
-# Sums in another order are no error of the model.
+# The tolerance of closed forms: sums in another order are no error of the model.
 _CLOSED_TOL = 1e-8
 
 
 def _closed_form(model: Any) -> Callable[..., ResidualCertificate] | None:
-    """The judge of a model that solves equations; None for one that minimises."""
+    """The check of a model that solves equations; None for one that minimises."""
     if getattr(model, "_in_closed_form", False):
         return partial(_own_equations, model)
     theirs = _SKLEARN_CLOSED.get(_sklearn_name(model))
@@ -841,7 +843,7 @@ def _closed_form(model: Any) -> Callable[..., ResidualCertificate] | None:
 def _own_equations(
     model: Any, X: Any, y: Any, sample_weight: Any, tol: float, engine: Any = None
 ) -> ResidualCertificate:
-    """How well a fitted model solves its equations on the training data, which may be blocks."""
+    """The residual of a fitted model's equations on the training data, which may be blocks."""
     fit = begun_again(model, X, y, sample_weight, engine)
     certificate: ResidualCertificate = model._certified(fit, tol)
     return certificate
@@ -881,12 +883,12 @@ def _sklearn_discriminants(
     covariance = _sklearn_covariance(model, linear)
     shrinkage = getattr(model, "shrinkage", None)
     moments = moments_of_classes(as_design(matrix), labels, pooled=linear, shrinkage=shrinkage)
-    # What scikit-learn divides by changed from version to version: it is held to the nearer.
+    # scikit-learn's divisor changed from version to version: the nearer one is used.
     return certify_classes(model, moments, ("mle", "unbiased"), covariance, [], tol)
 
 
 def _sklearn_covariance(model: Any, linear: bool) -> np.ndarray | None:
-    """The covariances by which one of scikit-learn's decides, where it keeps them."""
+    """The covariances by which a model of scikit-learn decides, where it keeps them."""
     if getattr(model, "covariance_estimator", None) is not None:
         raise ValueError(
             "A covariance_estimator cannot be verified; fit with covariance_estimator=None."
@@ -901,7 +903,7 @@ def _sklearn_covariance(model: Any, linear: bool) -> np.ndarray | None:
             "scikit-learn weights the covariances of the classes by the given priors instead of "
             "their numbers of rows, which is another model; fit with priors=None."
         )
-    # What is kept beside a decomposition of the rows is not what it decides by.
+    # With a decomposition of the rows, the stored covariance is not the one that it decides by.
     return None if model.solver == "svd" else model.covariance_
 
 
@@ -931,7 +933,7 @@ def _reader(model: Any) -> Callable[[Any, Design, Any], list[_Claim]]:
 
 
 def _sklearn_name(model: Any) -> str:
-    """The class of scikit-learn's that a model is of; a subclass keeps its parent's objective."""
+    """The name of a model's class in scikit-learn; a subclass keeps its parent's objective."""
     for kind in type(model).__mro__:
         if kind.__module__.split(".")[0] == "sklearn":
             return kind.__name__

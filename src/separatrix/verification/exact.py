@@ -1,14 +1,14 @@
-r"""Both sides of weak duality in exact arithmetic: what ``verify(..., rigorous=True)`` proves.
+r"""Both sides of weak duality in exact arithmetic: the proofs of ``verify(..., rigorous=True)``.
 
 Data, weights and coefficients are float64 numbers, and these are fractions with a power of two
-below: scores :math:`Xw + b` and sums :math:`X^\top r` are computed without any rounding, in
-Python's integers.  A dual point, which float64 suggests, is moved until every constraint of the
+as denominator: scores :math:`Xw + b` and sums :math:`X^\top r` are computed without any rounding,
+in Python's integers.  A dual point, which float64 suggests, is moved until every constraint of the
 dual holds exactly, by factors that are fractions.  Exponentials and logarithms, which are no
 fractions, and quotients are enclosed in balls (Arb; Johansson, 2017), at a precision that is
 doubled until the balls are small beside the tolerance.
 
-Nothing here calls the float64 code of losses, penalties or certificates.  What comes from there
-are suggestions: the dual point, and which rows to correct it in.
+Nothing here calls the float64 code of losses, penalties or certificates.  Float64 provides only
+suggestions: the dual point, and the rows in which to correct it.
 """
 
 from __future__ import annotations
@@ -68,25 +68,27 @@ from separatrix.verification.exact_numbers import (
     sum_of,
 )
 
-# Bits of the balls to begin with, and where to give up.
+# The first and the largest number of bits of the balls.
 _FEWEST_BITS = 64
 _MOST_BITS = 8192
 # The radius of a ball, relative to the tolerance, that is small enough.
 _FINE = Fraction(1, 1 << 20)
-# Unknowns of a system that is solved in fractions: its numbers have as many digits, and more.
+# The largest number of unknowns in a system that is solved in fractions: its numbers have as many
+# digits, and more.
 _MOST_UNKNOWNS = 400
-# Rows of a kernel's matrix that is proved to be semidefinite: by its characteristic polynomial,
-# which decides, and by a factorisation with a bound on its error, which proves.
+# The largest numbers of rows of a kernel's matrix that is proved to be semidefinite: by its
+# characteristic polynomial, which decides, and by a factorisation with a bound on its error, which
+# proves.
 _MOST_DECIDED = 150
 _MOST_PROVED = 600
-# Kernels whose formula is evaluated here; of others the values are taken as float64 has them.
+# The kernels whose formula is evaluated here; for others the values are those of float64.
 _FORMULAS = (PolynomialKernel, RBFKernel, SigmoidKernel, SquaresKernel, DeltaKernel)
 # 2^61 - 1, a prime.
 _PRIME = 2305843009213693951
 
 
 class NotOffered(ValueError):
-    """What cannot be proved in exact arithmetic; the message says why."""
+    """A claim that cannot be proved in exact arithmetic; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +98,13 @@ class ProvedBounds:
     Attributes
     ----------
     lower : Fraction or None
-        Below the exact optimum; None for minus infinity.
+        A lower bound of the exact optimum; None for minus infinity.
     upper : Fraction or None
-        Above the exact objective at the given point; None for infinity.
+        An upper bound of the exact objective at the given point; None for infinity.
     bits : int
         The precision of the balls.
     reason : str
-        Why it is not tighter, as a status; empty where nothing stood in the way.
+        The reason why they are no tighter, as a status; empty where there is none.
     """
 
     lower: Fraction | None
@@ -121,7 +123,7 @@ class _Evaluator:
     def __call__(
         self, number: Number, beside: Fraction | None = None
     ) -> tuple[Fraction | None, Fraction | None]:
-        """Fractions on either side, close together beside the number or beside another."""
+        """Fractions below and above a number, close together relative to it or to another."""
         size = Fraction(0) if beside is None else abs(beside)
         while True:
             with precision(self.bits):
@@ -146,19 +148,19 @@ class Statement:
     Attributes
     ----------
     problem : LinearProblem
-        Says which loss, penalty and labels; of its numbers only those that float64 holds exactly
-        are used.
+        The problem, which determines the loss, penalty and labels; only those of its numbers that
+        float64 holds exactly are used.
     theta : ndarray
         The point, in the coordinates of the data as they are.
     design : Design
-        The data, of a kernel machine its points (of a precomputed kernel the matrix).
+        The data; for a kernel machine its points (for a precomputed kernel the matrix).
     C : Fraction
     weights : ndarray
-        Sample weights, one a row of the problem.
+        The sample weights, one for each row of the problem.
     tau : Fraction
-        Factor of the squared intercept in the penalty.
+        The factor of the squared intercept in the penalty.
     scale : Fraction
-        What objective and bound are multiplied by.
+        The factor of objective and bound.
     last : Fraction or None
         The last weight, where it is not a float64 number.
     """
@@ -185,11 +187,11 @@ def enclose(
     ----------
     statement : Statement
     dual_points : iterator of (ndarray, bool)
-        Suggestions for the dual point, each nearer to the best one, and whether it is thought to
-        be near enough to be worth an exact evaluation before the next is asked for.  The last one
+        Suggestions for the dual point, each nearer to the best one, and whether it is expected to
+        be near enough to be worth an exact evaluation before the next is requested.  The last one
         is evaluated in any case.
     tol : float
-        Relative gap at which to stop.
+        The relative gap at which to stop.
     deadline : Deadline
 
     Returns
@@ -209,7 +211,7 @@ def enclose(
         waiting: np.ndarray | None = None
 
         def bound(point: np.ndarray) -> bool:
-            """Take up what a dual point proves; whether that is enough."""
+            """Use the bound of a dual point; return whether that is enough."""
             nonlocal lower
             number = judge.dual(Exact.of(np.where(np.isfinite(point), point, 0.0)))
             found = None if number is None else evaluate(number, upper)[0]
@@ -268,7 +270,7 @@ class _Judge(ABC):
     finite : bool
         Whether the objective is finite at the point.
     has_bound : bool
-        Whether a dual point gives one.
+        Whether a dual point gives a bound.
     reason : str
     """
 
@@ -291,7 +293,7 @@ def _signs(y: np.ndarray) -> np.ndarray:
 
 
 class _Linear(_Judge):
-    """What statements over weights and an intercept share."""
+    """The common parts of statements over weights and an intercept."""
 
     def __init__(self, statement: Statement, check_interrupt: Pulse) -> None:
         self.check_interrupt = check_interrupt
@@ -362,13 +364,13 @@ class _Linear(_Judge):
         return Fraction(0)
 
     def correction(self, r: Exact, interior: np.ndarray) -> tuple[np.ndarray, Exact] | None:
-        """Rows, and what their residuals have to be so that ``X' r = 0`` holds exactly.
+        """Rows, and the residuals with which ``X' r = 0`` holds exactly.
 
-        As few rows as there are independent columns take up what is left of ``X' r``: the
-        solution of a system of their size in fractions.  ``interior`` says how far each row is from
-        the edge of its domain; the widest are chosen, as float64 sees it, and those among them
-        that are independent, which is decided modulo a prime.  Whatever was chosen, all columns
-        are checked.
+        The residuals of as few rows as there are independent columns take up the remainder of
+        ``X' r``, by the solution of a system of that size in fractions.  ``interior`` is the
+        distance of each row from the edge of its domain; the rows with the most of it are chosen,
+        as float64 sees it, and those among them that are independent, which is decided modulo a
+        prime.  Whatever was chosen, all columns are checked.
         """
         flint = require_balls()
         self.check_interrupt.begin("orthogonality")
@@ -444,11 +446,11 @@ class _Summed(_Linear):
 
     @abstractmethod
     def balanced(self, r: Exact) -> Exact:
-        """The same with sums of zero over the rows."""
+        """A residual in the domain, near a feasible one, with sums of zero over the rows."""
 
     @abstractmethod
     def interior(self, r: Exact) -> np.ndarray:
-        """How far each row is from the edge of its domain."""
+        """The distance of each row from the edge of its domain."""
 
     @abstractmethod
     def holds(self, r: Exact, rows: np.ndarray) -> bool:
@@ -456,7 +458,7 @@ class _Summed(_Linear):
 
     @abstractmethod
     def conjugate(self, r: Exact, rows: np.ndarray) -> Any:
-        """The conjugates of the losses of some rows, added up."""
+        """The sum of the conjugates of the losses of some rows."""
 
     def dual(self, residual: Exact) -> Number | None:
         r = self.feasible(residual)
@@ -501,7 +503,7 @@ class _MarginLoss(_Summed):
         )
 
     def turned(self, r: Exact, rows: Any = slice(None)) -> Exact:
-        """Multipliers of residuals, and the other way round."""
+        """The multipliers of residuals, and the other way round."""
         return Exact(-self.y[rows] * r.ints, r.den)
 
     def feasible(self, residual: Exact) -> Exact:
@@ -541,7 +543,7 @@ class _Loss(ABC):
     bounded : bool
         Whether multipliers have an upper end, the weight of their row.
     signed : bool
-        Whether they may be negative.
+        Whether multipliers may be negative.
     """
 
     bounded: bool = True
@@ -556,7 +558,7 @@ class _Loss(ABC):
         """``sum U l*(-a / U)`` for multipliers in their ranges."""
 
     def interior(self, a: int, upper: int) -> int:
-        """How far a multiplier is from the ends of its range."""
+        """The distance of a multiplier from the ends of its range."""
         return min(a, upper - a)
 
     def holds(self, a: Exact, upper: Exact) -> bool:
@@ -566,7 +568,7 @@ class _Loss(ABC):
         return high and (self.signed or bool(np.all(a.ints >= 0)))
 
     def feasible(self, a: Exact, upper: Exact) -> Exact:
-        """Multipliers clipped to their ranges; zero for a row that has no weight."""
+        """The multipliers clipped to their ranges; zero for a row that has no weight."""
         a, upper = same(a, upper)
         ints = a.ints if self.signed else np.maximum(a.ints, 0)
         if self.bounded:
@@ -608,12 +610,12 @@ class _Kinked(_Loss):
 
 
 _HINGE = _Kinked(Fraction(1))
-# Of a hard margin no multiplier has an upper end.
+# The multipliers of a hard margin have no upper end.
 _HARD = _Kinked(Fraction(1), bounded=False)
 
 
 class _Squared(_Loss):
-    """``(1 - z)^2`` over a divisor, of all margins or of those below 1 alone."""
+    """``(1 - z)^2`` over a divisor, for all margins or for those below 1 alone."""
 
     bounded = False
 
@@ -627,7 +629,7 @@ class _Squared(_Loss):
     def balanced(self, a: Exact, y: np.ndarray, upper: Exact) -> Exact:
         if not self.signed:
             return _balanced(a, y)
-        # Without ends: all move, each as far as its weight says.
+        # Multipliers without ends on either side all move, in proportion to their weights.
         excess, total = sum_of(a.ints * y), sum_of(upper.ints)
         if excess == 0:
             return a
@@ -740,7 +742,7 @@ class _SoftmaxLoss(_Summed):
         total = np.add.reduce(ints, axis=1)
         den = r.den
         for i in np.flatnonzero(total > upper.ints):
-            # Beyond its weight by rounding; a factor with a short denominator.
+            # A sum beyond its weight by rounding gets a factor with a short denominator.
             if den == r.den:
                 den = r.den << 64
                 ints = ints << 64
@@ -763,12 +765,12 @@ class _SoftmaxLoss(_Summed):
             Fraction(int(e), int(s) + int(e)) for e, s in zip(excess, sums, strict=True) if e > 0
         ]
         share = max(shares)
-        # A little more, with a short denominator.
+        # The share is rounded up to a short denominator.
         bits = 64 + max(0, -_exponent(share))
         share = min(Fraction(-((-share.numerator << bits) // share.denominator), 1 << bits),
                     Fraction(1))  # fmt: skip
         t, unit = share.numerator, share.denominator
-        # total times the vector that is mixed in, times t: (t S - (1 - t) excess) over unit.
+        # The vector that is mixed in, times total and t: (t S - (1 - t) excess) over unit.
         mixed = t * sums - (unit - t) * excess
         ints = r.ints * ((unit - t) * total) + upper.ints[:, None] * mixed[None, :]
         label = np.zeros_like(r.ints)
@@ -806,7 +808,7 @@ class _SoftmaxLoss(_Summed):
 
 
 def _exponent(value: Fraction) -> int:
-    """About the binary logarithm."""
+    """The approximate binary logarithm."""
     return value.numerator.bit_length() - value.denominator.bit_length()
 
 
@@ -903,7 +905,7 @@ class _KernelMachine(_Judge):
         return [value / den for value in out]
 
     def _at_point(self) -> tuple[Any, list[Any]]:
-        """``|w|^2`` and, of a hard margin, the least margin; else all margins of rows in use."""
+        """``|w|^2`` and, for a hard margin, the least margin; else all margins of rows in use."""
         flint = require_balls()
         bits = int(flint.ctx.prec)
         if bits not in self._known:
@@ -962,10 +964,10 @@ class _KernelMachine(_Judge):
     def _semidefinite(self, n: int) -> bool:
         """Whether the kernel's matrix is proved to be positive semidefinite.
 
-        Of a few rows, and entries that are fractions, the characteristic polynomial decides: all
+        For a few rows, and entries that are fractions, the characteristic polynomial decides: all
         its roots are real, and none is negative exactly where its coefficients alternate
-        (Descartes).  Of more rows, a factorisation of the matrix less a small multiple of one
-        proves it, where what the factors leave of it is smaller than that (Rump, 2006).
+        (Descartes).  For more rows, a factorisation of the matrix less a small multiple of the
+        identity proves it, where the residual of the factors is smaller than that (Rump, 2006).
         """
         flint = require_balls()
         everything = np.arange(n)
@@ -976,7 +978,7 @@ class _KernelMachine(_Judge):
             matrix = flint.arb_mat(n, n, entries)
             exact = all(entry.is_exact() for entry in entries)
             if exact:
-                # Also for what follows: the factors are those of one triangle.
+                # This is needed below, too: the factors are those of one triangle.
                 transposed = matrix.transpose().entries()
                 if any(a != b for a, b in zip(entries, transposed, strict=True)):
                     return False
@@ -1010,7 +1012,7 @@ def _kernel_values(kernel: Kernel, design: Design) -> Callable[..., list[Any]]:
     flint = require_balls()
     arb = flint.arb
     if type(kernel) not in _FORMULAS:
-        # A matrix, or what a function returns: numbers as they are.
+        # The numbers of a matrix, or of a function, are taken as they are.
         if isinstance(kernel, PrecomputedKernel):
             matrix = design.matrix
         else:
@@ -1022,7 +1024,7 @@ def _kernel_values(kernel: Kernel, design: Design) -> Callable[..., list[Any]]:
         return given
     points = rows_of(design)
     everything = np.arange(points.shape[0])
-    # Integers over one denominator; a scalar product of two has its square below.
+    # Integers over one denominator; a scalar product of two has its square as denominator.
     whole = np.empty(points.shape, dtype=object)
     size = max(1, BLOCK // max(1, points.shape[1]))
     den = 1
@@ -1062,7 +1064,7 @@ def _kernel_values(kernel: Kernel, design: Design) -> Callable[..., list[Any]]:
 
 
 def design_of(problem: Any, design: Design) -> Design:
-    """The data of a problem: of a kernel machine those of its rows."""
+    """The data of a problem; for a kernel machine those of its rows."""
     samples = getattr(problem, "samples", None)
     if samples is None or not hasattr(problem, "matrix"):
         out: Design = problem.design

@@ -1,8 +1,8 @@
 """Numbers without rounding: float64 data as integers, and balls where integers do not reach.
 
 A float64 number is an integer times a power of two, so that sums of products of such numbers are
-computed exactly, in Python's integers.  What is no fraction is enclosed in balls (Arb; Johansson,
-2017), by python-flint, which the extra ``exact`` installs.
+computed exactly, in Python's integers.  A number that is no fraction is enclosed in balls (Arb;
+Johansson, 2017), by python-flint, which the extra ``exact`` installs.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from separatrix.geometry.exact.deadline import Deadline
 
 Item = TypeVar("Item")
 
-# Entries that are made integers at a time.
+# The number of entries that are made integers at a time.
 BLOCK = 200_000
-# Numbers that are made balls between two looks at the time.
+# How many numbers are made balls between two checks of the time.
 _FEW = 1024
 # Numbers below this power of two are not distinguished from zero, whatever their logarithm.
 _LEAST_EXPONENT = 20_000
@@ -39,7 +39,7 @@ def require_balls() -> Any:
     Raises
     ------
     ImportError
-        Where it is not installed; the message says what to do.
+        Where it is not installed; the message gives the remedy.
     """
     return imported("flint", "rigorous=True", package="python-flint", extra="exact")
 
@@ -51,7 +51,7 @@ _watchers: ContextVar[tuple[Callable[[str, float], None], ...]] = ContextVar(
 
 @contextmanager
 def watch_exact(callback: Callable[[str, float], None]) -> Iterator[None]:
-    """Call ``callback`` with what is computed and the share of it that is done, from 0 to 1.
+    """Call ``callback`` with the name of a computation and the share that is done, from 0 to 1.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def watch_exact(callback: Callable[[str, float], None]) -> Iterator[None]:
 
 
 class Pulse:
-    """Called between steps: tells who watches, and stops when the time is up."""
+    """A callable for the time between steps: it reports progress, and raises at the deadline."""
 
     def __init__(self, deadline: Deadline) -> None:
         self._deadline = deadline
@@ -89,7 +89,7 @@ class Pulse:
             callback(self._what, share)
 
     def over(self, what: str, items: Sequence[Item]) -> Iterator[Item]:
-        """The items, with a look at the time after every few of them."""
+        """The items, with a check of the time after every few of them."""
         self.begin(what)
         for i, item in enumerate(items):
             yield item
@@ -101,7 +101,7 @@ class Pulse:
 
 
 def _pieces(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Odd integers ``m`` and exponents ``e`` with ``x = m 2^e``; of zero, zero and zero."""
+    """Odd integers ``m`` and exponents ``e`` with ``x = m 2^e``; for zero, zero and zero."""
     fraction, exponent = np.frexp(np.asarray(x, dtype=np.float64))
     m = (fraction * 2.0**53).astype(np.int64)
     zeros = np.frexp((m & -m).astype(np.float64))[1] - 1
@@ -144,7 +144,7 @@ class Exact:
         return Exact(self.ints * factor.numerator, self.den * factor.denominator)
 
     def over(self, den: int) -> Exact:
-        """The same over a multiple of the denominator."""
+        """The numbers over a multiple of the denominator."""
         return self if den == self.den else Exact(self.ints * (den // self.den), den)
 
     def sum(self, axis: int | None = None) -> Any:
@@ -205,7 +205,7 @@ class ExactRows(ABC):
 
     @abstractmethod
     def floats(self, index: np.ndarray) -> np.ndarray:
-        """The same rows as they are, dense, in float64."""
+        """The given rows as they are, dense, in float64."""
 
     def t_dot(self, r: Exact, check_interrupt: Pulse) -> Exact:
         """``X' r``."""
@@ -357,7 +357,7 @@ def ball(value: Fraction | int) -> Any:
 
 
 def ends(ball: Any) -> tuple[Fraction | None, Fraction | None]:
-    """Fractions below and above all of a ball; None for one that is not finite."""
+    """Fractions below and above all of a ball; None where it is not finite, or too large."""
     if not ball.is_finite():
         return None, None
     return _dyadic(ball.lower(), up=False), _dyadic(ball.upper(), up=True)
@@ -368,7 +368,7 @@ def _dyadic(point: Any, up: bool) -> Fraction | None:
     if e > _LEAST_EXPONENT:
         return None
     if e < -_LEAST_EXPONENT:
-        # Away from zero only where that is outward: a number of 10^77 digits is no use.
+        # Away from zero only where that is outward: a number of 10^77 digits is of no use.
         if m == 0 or (m > 0) != up:
             return Fraction(0)
         least = Fraction(1, 1 << _LEAST_EXPONENT)

@@ -1,4 +1,4 @@
-"""What runs an artefact: databases, compilers and interpreters that are installed here."""
+"""The engines of artefacts: databases, compilers and interpreters that are installed here."""
 
 from __future__ import annotations
 

@@ -49,10 +49,10 @@ class Database(ABC):
 
     @abstractmethod
     def _rows(self, query: str, setup: Sequence[str] = ()) -> list[tuple[Any, ...]]:
-        """What a query answers, after some statements."""
+        """The rows that a query returns, after some statements."""
 
     def run(self, text: str, program: Program, rows: Mapping[str, Sequence[object]]) -> Answers:
-        """What the query of a text answers for rows of a table with the name ``data``."""
+        """The answers of the query of a text for rows of a table with the name ``data``."""
         found = self._rows(statements(text)[0], self._table(program, rows))
         if DIALECTS[self.dialect].whole_row:
             # Joins keep no order; the others answer row by row.
@@ -254,4 +254,4 @@ def _postgres(name: str) -> str | None:
 
 
 ENGINES = (DuckDB, PostgreSQL, SQLite)
-"""Those that run here."""
+"""The database engines that can run on this machine."""

@@ -25,7 +25,7 @@ Rows = Mapping[str, Sequence[object]]
 
 
 def _ran(command: Sequence[str], folder: str | Path = ".", *, may_fail: bool = False) -> str:
-    """What a command prints."""
+    """The output of a command."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode and not may_fail:
         raise RuntimeError(f"{command[0]} failed: {(done.stderr or done.stdout)[-2000:]}")
@@ -74,7 +74,7 @@ class _Process(ABC):
 
 
 def _width(program: Program) -> int:
-    """How many scores and probabilities there are of a row."""
+    """The number of scores and probabilities of a row."""
     own = program.prediction
     more = 0 if own.probabilities is None else own.probabilities.n_columns
     return int(own.scores.n_columns + more)
@@ -88,7 +88,7 @@ class Compiler(_Process):
     command : str
     flags : str
     needs : str
-        What the processor has to have, as Linux names it.
+        The features that the processor needs, as Linux names them.
     """
 
     def __init__(self, command: str, flags: str, needs: str = ""):
@@ -137,7 +137,7 @@ class Compiler(_Process):
 
 
 def _name(text: str) -> str:
-    """What a header calls its model."""
+    """The name of the model in a header."""
     return re.findall(r"^} (\w+)_row;$", text, re.MULTILINE)[0]
 
 

@@ -1,1 +1,1 @@
-"""What will hurt a linear classifier: the checks of a diagnosis and what they find."""
+"""The checks of a diagnosis, which find what will hurt a linear classifier."""

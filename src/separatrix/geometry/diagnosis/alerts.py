@@ -1,4 +1,4 @@
-"""What an encoder noticed, as findings, and findings that say no more than that."""
+"""The alerts of an encoder as findings, and the removal of findings that repeat them."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ _RANKS = {
 
 
 def gravity(finding: Finding) -> tuple[int, int]:
-    """What findings are sorted by, the gravest first: the severity, and the place in it."""
+    """The sort key of findings, the gravest first: the severity, and the rank within it."""
     return SEVERITIES.index(finding.severity), _RANKS.get(finding.code, 2)
 
 
 def alerts_as_findings(encoder: Encoder) -> list[Finding]:
-    """What the encoder noticed at fit."""
+    """The encoder's alerts at fit, as findings."""
     if not encoder.alerted_:  # a file of version 0.1.0, which has the sentences alone
         return [Finding("column", "warning", sentence, "") for sentence in encoder.alerts_]
     remarks, about = Remarks(), {}
@@ -75,7 +75,7 @@ def alerts_as_findings(encoder: Encoder) -> list[Finding]:
 
 
 def ranked_alerts(encoder: Encoder) -> list[str]:
-    """What the encoder noticed at fit in sentences, the gravest first."""
+    """The encoder's alerts at fit, as sentences, the gravest first."""
     return [one.what for one in alerts_as_findings(encoder)]
 
 

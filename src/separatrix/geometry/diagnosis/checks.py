@@ -39,7 +39,7 @@ _TELLING, _SAMPLE_SLACK = 0.99, 0.02
 _CORRELATED, _FEWEST_CORRELATED = 0.99, 20
 _MOST_COUNTS = 20_000_000
 _LEAK_SAMPLE, _CHUNK, _MOST_LEAKS, _MOST_CLASSES = 2000, 256, 50, 50
-# So many cells are scored at once.
+# The number of cells that are scored at once.
 _SCORED_CELLS = 100_000
 
 
@@ -50,12 +50,12 @@ class Tuning:
     Parameters
     ----------
     quick_work : float
-        Stored entries times questions up to which it is decided.
+        The largest product of stored entries and separability problems for which it is decided.
     quick_side : int
         The data must have at most this many rows or columns, too,
         unless they have few stored entries.
     quick_entries : int
-        Few stored entries are at most so many.
+        The largest number of stored entries that counts as few.
     """
 
     quick_work: float = 2e7
@@ -72,11 +72,11 @@ class Skipped(Exception):
     Parameters
     ----------
     wording : str
-        What the finding says; see ``findings``.
+        The key of the finding's words; see ``findings``.
     found : iterable of Finding
-        What was found all the same.
+        The findings that were made all the same.
     **values : object
-        What the words use.
+        The values that the words use.
     """
 
     def __init__(self, wording: str, found: Iterable[Finding] = (), **values: Any) -> None:
@@ -87,7 +87,7 @@ class Skipped(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Examined:
-    """What the checks look at."""
+    """The data that the checks examine."""
 
     points: LabelledPoints
     names: tuple[str, ...] | None
@@ -97,7 +97,7 @@ class Examined:
     target: str = "classes"
     """What the labels are: "classes", a "quantity", or "" where there are none."""
     value_text: Callable[[int, float], str] | None = None
-    """A value of a column in its units."""
+    """The function that writes a value of a column in its units."""
 
     @property
     def encoded(self) -> bool:
@@ -106,7 +106,7 @@ class Examined:
 
     @property
     def part(self) -> str:
-        """What the columns are called where rows are said to be equal."""
+        """The word for a column in findings of equal rows: "feature" or "column"."""
         return "feature" if self.encoded else "column"
 
     @cached_property
@@ -416,7 +416,7 @@ def _contradictions(data: Examined, group: np.ndarray) -> Iterator[Finding]:
 
 
 def _label(data: Examined) -> Iterator[Finding]:
-    """Columns on which one threshold (or one a class) tells the classes apart, or nearly."""
+    """Columns on which one threshold (or one a class) separates the classes, or nearly."""
     if data.target == "quantity":
         yield from _nearly_the_quantity(data)
         return
@@ -434,7 +434,7 @@ def _label(data: Examined) -> Iterator[Finding]:
         return
     exact: list[tuple[int, np.ndarray]] = []
     nearly: list[tuple[int, float]] = []
-    # Of short columns several at once, which takes half the time.
+    # Short columns are scored several at once, which takes half the time.
     width = max(1, _SCORED_CELLS // table.n)
     for start in range(0, len(candidates), width):
         chunk = candidates[start : start + width]
@@ -496,7 +496,7 @@ def _nearly_the_quantity(data: Examined) -> Iterator[Finding]:
 
 
 def _candidate_leaks(data: Examined, varying: np.ndarray) -> np.ndarray:
-    """Columns that may tell the classes apart: a sample of the rows rules most out."""
+    """Columns that may separate the classes: a sample of the rows rules most others out."""
     table, codes, n_classes = data.table, data.codes, len(data.counts)
     candidates = table.could_tell(varying, codes, n_classes, _TELLING)
     rows = _balanced_sample(codes, n_classes)
@@ -513,7 +513,7 @@ def _candidate_leaks(data: Examined, varying: np.ndarray) -> np.ndarray:
 
 
 def _ranges(data: Examined, j: int, order: np.ndarray) -> str:
-    """Where the classes lie on a column that tells them apart."""
+    """The ranges of the classes on a column that separates them."""
     values = next(data.table.each([j]))
     in_units = data.value_text or (lambda j, value: f"{value:.6g}")
 
@@ -540,7 +540,7 @@ def _balanced_sample(codes: np.ndarray, n_classes: int) -> np.ndarray:
 def _interval_scores(
     values: np.ndarray, codes: np.ndarray, n_classes: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """How well intervals, one a class, tell the classes apart on each column.
+    """Score how well intervals, one a class, separate the classes on each column.
 
     Returns the mean over classes of the share of correctly classified rows, at the best cuts,
     with the classes in the order of their means; and that order, of shape (n_classes, columns).
@@ -759,4 +759,4 @@ WITHOUT_CLASSES = {
     "quantity": ("shape", "columns", "scales", "rows", "label", "collinear"),
     "": ("columns", "scales", "rows", "collinear"),
 }
-"""Those that are made where the labels are a quantity, and where there are none."""
+"""The checks that are made where the labels are a quantity, and where there are none."""

@@ -20,13 +20,13 @@ from separatrix.messages import Record, Wording
 
 @dataclass(frozen=True)
 class Tuning:
-    """How much is computed to find relations.
+    """The limit on the work of finding relations.
 
     Parameters
     ----------
     budget : float
         Multiplications that the Gram matrix may take; beyond them a sample of the rows is enough to
-        find a relation, which is then held against all of them.
+        find a relation, which is then checked on all of them.
     """
 
     budget: float = 2e10
@@ -123,25 +123,25 @@ def equation(
 
 @dataclass(frozen=True)
 class Dependence:
-    """How columns depend on one another.
+    """The linear dependence of columns on one another.
 
     Attributes
     ----------
     relations : tuple of Relation
-        Exact ones, each seen to hold in every row; the first 50.
+        The first 50 exact relations, each verified in every row.
     n_more : int
-        Further columns that are combinations of the others as far as rounding can tell.
+        The number of further columns that are combinations of the others, up to rounding.
     condition : float
         Condition number of the other columns, centred (if there is an intercept) and of unit
         length; 1 where they are orthogonal.
     worst : int
         The column that the others explain best.
     unexplained : float
-        Share of its variance that they do not explain: ``1 - R^2``.
+        The share of the variance of ``worst`` that the others do not explain: ``1 - R^2``.
     partners : tuple of int
-        The columns that explain it, from the largest standardised coefficient.
+        The columns that explain ``worst``, from the largest standardised coefficient.
     rows_used : int
-        Of how many rows the Gram matrix was made.
+        The number of rows from which the Gram matrix was made.
     """
 
     relations: tuple[Relation, ...]
@@ -164,8 +164,8 @@ def dependence(
     """Find relations among some columns, none of them constant.
 
     Pivoted Cholesky factorisation (Higham, 1990) of the Gram matrix of the standardised columns
-    tells a basis from the columns that depend on it; their coefficients are refined on the data,
-    and every relation is held against all rows.
+    separates a basis from the columns that depend on it; their coefficients are refined on the
+    data, and every relation is checked on all rows.
 
     Parameters
     ----------
@@ -173,13 +173,12 @@ def dependence(
     design : Design
         The same matrix, for products.
     columns : ndarray of int
-        At most a few thousand.
+        The columns to relate, at most a few thousand.
     centred : bool
         Whether a constant may be part of a relation, as where there is an intercept.
     families : sequence of str, optional
-        For every column of the table what columns it belongs with, such as the other levels of a
-        category; empty for none. Of relations that say the same, one that a family has by itself
-        is preferred.
+        The family of every column of the table, such as the categorical column of which it is a
+        level; empty for none. Among equivalent relations, one within a single family is preferred.
 
     Returns
     -------
@@ -199,7 +198,7 @@ def dependence(
     lower = np.tril(factor)[:, :rank]
     found = _relations(table, design, sample, lower, basis, looked_at)
 
-    # What was no exact relation after all is the nearest thing to one.
+    # A candidate that is no exact relation is nearly one: it counts towards the condition number.
     kept = np.sort(np.r_[basis, [k for k in looked_at if k not in found]]).astype(np.int64)
     values, vectors = scipy.linalg.eigh(sample.gram[np.ix_(kept, kept)])
     values = np.maximum(values, EPS * len(kept))
@@ -293,7 +292,7 @@ def _relations(
                     found[place] = relation
         if len(found) == len(rest):
             break
-        # What the factorisation has rounded away shows in the residual on the data.
+        # Rounding errors of the factorisation show in the residual on the data.
         lacking = np.zeros_like(weights)
         for block in sample.blocks():
             lacking += block[:, basis].T @ (block[:, rest] - block[:, basis] @ weights)
@@ -375,7 +374,7 @@ def _shortened(
 
 
 def _cost(relation: dict[int, float], families: Sequence[str] | None) -> tuple[bool, int]:
-    """What costs less is simpler: a family that adds up, whatever its size, then few columns."""
+    """The cost of a relation: a family that adds up is simplest, of any size; then few columns."""
     alike = len(set(relation.values())) == 1
     names = set() if families is None else {families[j] for j in relation}
     return not (alike and len(names) == 1 and "" not in names), len(relation)

@@ -1,4 +1,4 @@
-"""What a profile tells of a table that hurts a model, as findings."""
+"""Findings from the profile of a table: what in it hurts a model."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _alike(profile: TableProfile, known: Collection[str]) -> Iterator[Finding]:
             "note",
             {"pairs": [[one.first, one.second] for one in pairs[:_LISTED]], "count": len(pairs)},
             shown=join(shown, len(pairs) - _SHOWN, "; "),
-            # A profile has no more than so many pairs.
+            # A profile has at most ``PAIRS`` pairs.
             more=" or more" if len(pairs) >= PAIRS else "",
         )
 

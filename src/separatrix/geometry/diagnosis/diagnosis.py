@@ -1,4 +1,4 @@
-"""What will hurt a linear classifier on these data, by name."""
+"""The diagnosis of data: what will hurt a linear classifier, by name."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Diagnosis:
     classes : tuple
         The labels, sorted; empty for a quantity, and where there is no target.
     checked : tuple of str
-        What was looked at, by the names in ``CHECKS``.
+        The checks that were made, by their names in ``CHECKS``.
     skipped : mapping of str to str
-        What was not, or not in full, and why.
+        The checks that were not made, or not in full, and why.
     profile : TableProfile or None
-        What the columns hold, and how they depend on one another, where it was asked for.
+        The profile of the columns and of how they depend on one another, where requested.
     """
 
     findings: tuple[Finding, ...]
@@ -86,7 +86,7 @@ class Diagnosis:
         return f"<Diagnosis: {self.summary()}>"
 
     def summary(self) -> str:
-        """How many findings there are of every severity, in words."""
+        """The number of findings of every severity, in words."""
         counts = counts_by_severity(self.findings)
         words = [counted(count, severity) for severity, count in counts.items() if count]
         return join(words) if words else "no problems found"
@@ -151,7 +151,7 @@ def diagnose(
     feature_names : sequence of str, optional
         Names of the columns, where `X` is no data frame.
     row_numbers : array-like of int of shape (n_samples,), optional
-        What to call the rows, in sentences and in ``where``; 0, 1, 2, ... by default.
+        The numbers by which rows are named, in sentences and in ``where``; 0, 1, 2, ... by default.
     target : str, optional
         The column of a Table or a data frame that is the target, in place of `y`.
     profile : bool, default=False
@@ -174,8 +174,8 @@ def diagnose(
 
     Notes
     -----
-    Statements about every row were checked on every row. Of condition numbers, and of which
-    columns may depend on others, a sample of rows decides where the Gram matrix of all of them
+    Statements about every row were checked on every row. Condition numbers, and the candidates for
+    columns that depend on others, come from a sample of rows where the Gram matrix of all of them
     would take more than 2e10 multiplications; the finding says so.
 
     References
@@ -240,17 +240,17 @@ def diagnose_table(
     n_rows: int | None = None,
     parts: Iterable[Table] = (),
 ) -> Diagnosis:
-    """As :func:`diagnose`, of a table that was prepared.
+    """Diagnose a table that was prepared; see :func:`diagnose`.
 
     Parameters
     ----------
     prepared : PreparedTable
     fit_intercept, time_limit, checks, row_numbers, profile
-        As of :func:`diagnose`.
+        As in :func:`diagnose`.
     n_rows : int, optional
-        How many rows there are, where those of the table are a sample.
+        The number of rows, where those of the table are a sample.
     parts : iterable of Table
-        Of such a table some columns at a time, as :func:`profile_of` has them.
+        The columns of such a table, some at a time, as in :func:`profile_of`.
     """
     encoder = prepared.encoder
     kind = "" if prepared.y is None else "quantity" if prepared.quantity else "classes"

@@ -10,7 +10,11 @@ from typing import Any
 from separatrix.messages import Message, counted, percent, sentences
 
 SEVERITIES: tuple[str, ...] = ("problem", "warning", "note")
-"""From the gravest: what makes a result useless or misleading, what will hurt, what to know."""
+"""The severities, gravest first.
+
+A problem makes a result useless or misleading, a warning is about what will hurt, and a note is
+worth knowing.
+"""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class Finding:
 
 
 def counts_by_severity(found: Iterable[Finding]) -> dict[str, int]:
-    """How many findings there are of every severity, the gravest first."""
+    """The number of findings of every severity, the gravest first."""
     counts = dict.fromkeys(SEVERITIES, 0)
     for one in found:
         counts[one.severity] += 1
@@ -256,7 +260,7 @@ def finding(
     table : mapping of str to (str, str, str)
         The words for what was found, why it matters, and what to do about it.
     **values : object
-        What else the words use.
+        The other values that the words use.
     """
     where = where or {}
     what, why, remedy = (

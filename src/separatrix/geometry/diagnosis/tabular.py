@@ -23,7 +23,7 @@ class PreparedTable:
     Attributes
     ----------
     table : Table
-        With the target.
+        The table with the target.
     target : str or None
         The column to predict.
     quantity : bool
@@ -35,7 +35,7 @@ class PreparedTable:
     X : matrix or None
         None where no column can be used.
     placeholders : tuple of Finding
-        About values that are read as missing.
+        The findings about values that are read as missing.
     """
 
     table: Table
@@ -64,7 +64,7 @@ def prepared_table(table: Table, target: str | None = None) -> PreparedTable:
     encoder, X = Encoder(standardise=False), None
     try:
         encoder.fit(features, None if quantity else y)
-        # What never varies in a date is not worth a word: nobody wrote it.
+        # A constant part of a date needs no alert: it is derived, not in the data.
         parts = {name for name in features.derived if _is_constant(features.columns[name])}
         own = zip(encoder.feature_names_, encoder.columns_, strict=True)
         constant = [feature for feature, name in own if name in parts]
@@ -127,7 +127,7 @@ _SHORT = {
 
 
 def short_alerts(encoder: Encoder) -> dict[str, list[str]]:
-    """What the encoder noticed of each column, in a few words."""
+    """The encoder's alerts about each column, in a few words."""
     found: dict[str, list[str]] = {}
     for sort, columns, _ in encoder.alerted_:
         if sort in _SHORT and columns:

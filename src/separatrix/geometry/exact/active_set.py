@@ -110,7 +110,7 @@ def exact_minimum(
         ``q_i = g_i . target``, so that the program is the distance from the target to the cone
         of the rows; default ``q_i = 1``.
     start : dict of int to Fraction, optional
-        Multipliers to start from, positive and balanced where that is asked for.
+        Multipliers to start from, positive, and balanced if ``balanced``.
     deadline : callable
         Called between steps; may raise.
     max_steps : int, optional

@@ -299,9 +299,9 @@ def product_signs(
     ----------
     design : Design
     y : ndarray of shape (n_samples,)
-        Of which the signs count.
+        Labels, of which only the signs count.
     w : sequence of n_features rationals, or ndarray of float64
-        With denominators that are powers of two.
+        Weights; rationals have denominators that are powers of two.
     b, c : number
     filtered : bool
         Let floats decide the signs that their rounding cannot change, by a rigorous bound on

@@ -290,7 +290,7 @@ def dependency(matrix: np.ndarray, deadline: Callable[[], None] = NO_DEADLINE) -
     Returns
     -------
     ndarray of object, shape (k,)
-        Of the first row that depends on those before it: its number is the last that is used.
+        The dependence of the first row that depends on rows before it; zeros for later rows.
     """
     for prime in _PRIMES:
         rows, columns = _profile(_residues(matrix, prime), prime)
@@ -326,7 +326,7 @@ def _relation(
 
 
 def _certain_profile(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What :func:`_profile` finds modulo a prime, in the integers themselves.
+    """The result of :func:`_profile` over the integers, instead of modulo a prime.
 
     The columns are those of the rows before the first that depends on others.
     """

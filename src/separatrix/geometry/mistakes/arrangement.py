@@ -1,6 +1,6 @@
 r"""The fewest mistakes by trying all ways in which a hyperplane can part the points.
 
-A row :math:`z_i` (a point with its sign, lifted by a constant where there is an offset) asks for
+A row :math:`z_i` (a point with its sign, lifted by a constant where there is an offset) requires
 :math:`z_i \cdot u > 0`.  The planes :math:`z_i \cdot u = 0` cut the space of all hyperplanes
 :math:`u` into cells, and in one cell the mistakes are the same.  Every cell has a face of
 dimension two, where :math:`D - 2` independent rows hold with equality: so every cell is met by
@@ -318,7 +318,7 @@ class Arrangement:
     cloud : Cloud
         Different points, each with one sign; without an offset none at the origin.
     costs : list of int
-        Of a mistake on each; positive.
+        The cost of a mistake on each point; positive.
     """
 
     def __init__(self, cloud: Cloud, costs: list[int]) -> None:

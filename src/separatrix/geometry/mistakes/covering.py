@@ -55,13 +55,13 @@ class Covering:
     cloud : Cloud
         Different points, each with one sign.
     costs : list of int
-        Of a mistake on each; positive.
+        The cost of a mistake on each point; positive.
     lower, upper : int
         Bounds on the least cost of the mistakes of any hyperplane.
     plane : Plane
-        One whose mistakes cost ``upper``.
+        A hyperplane whose mistakes cost ``upper``.
     sets : list of dict of int to Fraction
-        Rows of which one at least is a mistake, with the multipliers that prove it.
+        Sets of rows of which at least one is a mistake, with the multipliers that prove it.
     deadline : Deadline
     """
 
@@ -112,7 +112,7 @@ class Covering:
                 patience *= 2.0
 
     def _limit(self) -> dict[str, float]:
-        """What a program in floats may take."""
+        """The time limit of a linear or integer program in floats, as an option of HiGHS."""
         left = self.deadline.left
         return {} if left is None else {"time_limit": left}
 

@@ -75,7 +75,7 @@ def _direction(
     p: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Where to look next: an axis, anywhere, or towards one or two rows that are wrong."""
+    """The next direction: an axis, a random one, or towards one or two rows that are wrong."""
     kind = count % 4
     if kind == 0:
         v = np.zeros(p)

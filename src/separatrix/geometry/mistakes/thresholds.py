@@ -68,7 +68,7 @@ def best_threshold(
 ) -> Threshold:
     """The threshold of the least risk: the first such column, and in it the lowest cut.
 
-    Takes ``O(n d log n)``; of a sparse matrix only the stored entries are sorted.
+    Takes ``O(n d log n)``; in a sparse matrix only the stored entries are sorted.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def best_threshold(
     # No cut at all: every row on the right, with the largest class.
     majority = totals.index(max(totals))
     uncut = _Cut(totals[majority], 0, -np.inf, -np.inf, majority, majority)
-    # Of equals the first column, and on it the lowest cut.
+    # Among equal cuts the first column, and on it the lowest cut.
     best = min(
         (uncut, *itertools.chain.from_iterable(found)),
         key=lambda cut: (-cut.weight, cut.column, cut.below),
@@ -129,7 +129,7 @@ def _best_cuts_of_two(
 ) -> Iterator[_Cut]:
     """The best cuts of some columns, the first of which is ``start``.
 
-    One sum tells both sides: the weight of class 0 less that of class 1.
+    One sum determines both sides: the weight of class 0 less that of class 1.
     """
     columns, cuts = np.full(2, -1), np.zeros((2, 2))
     best = np.zeros((2, 2), np.int64)
@@ -144,7 +144,7 @@ def _best_cuts_of_two(
 def _best_cuts_of_several(
     start: int, entries: tuple[np.ndarray, ...], totals: list[int], count: int
 ) -> Iterator[_Cut]:
-    """The same for any number of classes, with the largest on each side."""
+    """The best cut of some columns for several classes, with the largest class on each side."""
     place, cut, best = np.full(3, -1), np.zeros(2), np.zeros(2, np.int64)
     parts = np.array([split(total) for total in totals])
     _scan(*entries, parts, count, place, cut, best)
@@ -287,7 +287,7 @@ def _scan(
     longest = n_classes
     for c in range(starts.shape[0] - 1):
         longest = max(longest, n_classes + starts[c + 1] - starts[c])
-    # What a column holds, side by side in ascending order: rows lie anywhere in memory.
+    # The values of a column, side by side in ascending order: rows lie anywhere in memory.
     value = np.empty(longest)
     entry_class = np.empty(longest, dtype=np.int64)
     entry_high = np.empty(longest, dtype=np.int64)

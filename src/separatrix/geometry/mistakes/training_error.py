@@ -61,7 +61,7 @@ _ROUNDING = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Mistakes:
-    """Which rows are wrong, and how many; as a float it is the fraction.
+    """The rows that are wrong, and their number; as a float it is the fraction.
 
     True in a condition if and only if a row is wrong, as that fraction is.
 
@@ -76,7 +76,7 @@ class Mistakes:
     by_class : dict
         Number of wrong rows by their true label, for every label.
     on_plane : int
-        How many of the wrong rows lie exactly on the hyperplane.
+        The number of wrong rows that lie exactly on the hyperplane.
     rows : ndarray of int
         The wrong rows, ascending.
     """
@@ -146,7 +146,7 @@ def zero_one_loss(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> Mis
 
     See Also
     --------
-    training_error : of a model or a hyperplane, where a point on the plane is a mistake.
+    training_error : the same for a model or a hyperplane, where a point on the plane is a mistake.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def zero_one_loss(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> Mis
 
 
 def training_error(model: Any, X: Any, y: Any, *, sample_weight: Any = None) -> Mistakes:
-    r"""How many rows a model or a hyperplane has wrong, and which.
+    r"""The training mistakes of a model or a hyperplane: which rows are wrong, and how many.
 
     For a hyperplane, or a linear model of two classes, a mistake is :math:`y_i (w \cdot x_i + b)
     \le 0`: a point on the plane is one, although it is predicted as the positive class.  The sign
@@ -174,10 +174,10 @@ def training_error(model: Any, X: Any, y: Any, *, sample_weight: Any = None) -> 
     Parameters
     ----------
     model : Hyperplane, pair (w, b) or fitted classifier
-        Of any library; or a pipeline that ends in one.
+        A hyperplane, or a classifier of any library, or a pipeline that ends in one.
     X : array-like or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
-        For a hyperplane: -1 and +1, or any two labels, of which the second in sorted
+        For a hyperplane, labels -1 and +1, or any two labels, of which the second in sorted
         order is positive.
     sample_weight : array-like of shape (n_samples,), optional
         Weights >= 0.
@@ -193,7 +193,7 @@ def training_error(model: Any, X: Any, y: Any, *, sample_weight: Any = None) -> 
 
     See Also
     --------
-    zero_one_loss : of predictions.
+    zero_one_loss : the same for predictions.
     min_training_error : the fewest mistakes that any hyperplane makes.
 
     Examples
@@ -281,10 +281,10 @@ class TrainingError:
     upper : int or float
         The mistakes of ``hyperplane``, counted exactly.
     hyperplane : Hyperplane
-        The best that was found; of all hyperplanes that have the same rows right, the one
+        The best hyperplane that was found; among all that have the same rows right, the one
         furthest from them, where that was found in time.
     mistakes : Mistakes
-        Of that hyperplane.
+        The mistakes of ``hyperplane``.
     classes : tuple
         The negative and the positive label.
     fit_intercept : bool
@@ -296,7 +296,7 @@ class TrainingError:
         Why the search ended: the bounds meet; the time limit or Ctrl-C came first; or a
         hyperplane in float64, or costs of very different sizes, cannot attain the bound.
     witnesses : tuple of MultiplierWitness
-        Of the sets, where there are any: each can be checked by itself.
+        The proofs of the sets, if there are any; each can be checked by itself.
     seconds : float
     """
 
@@ -369,7 +369,7 @@ class TrainingError:
     def compare(
         self, model: Any, X: Any, y: Any, *, sample_weight: Any = None, name: str | None = None
     ) -> str:
-        """One sentence: what a model does, and what any hyperplane could do at best.
+        """Compare the mistakes of a model with the fewest of any hyperplane, in one sentence.
 
         Parameters
         ----------
@@ -380,7 +380,7 @@ class TrainingError:
         sample_weight : array-like of shape (n_samples,), optional
             As given to :func:`min_training_error`.
         name : str, optional
-            What to call the model; default: its class.
+            The name of the model; default: its class.
 
         Raises
         ------
@@ -436,8 +436,8 @@ def min_training_error(
       cheapest way of covering them all, an integer program, is a lower bound, and the answer as
       soon as the rows that it leaves are separable.
 
-    What floating point leaves in doubt is decided in integer arithmetic, of the numbers as they
-    are stored; no tolerance is involved.  The bounds hold whenever the search is stopped.
+    Whatever floating point leaves in doubt is decided in integer arithmetic, on the numbers as
+    they are stored; no tolerance is involved.  The bounds hold whenever the search is stopped.
 
     Parameters
     ----------
@@ -538,7 +538,7 @@ class _Search:
         self.zero = np.zeros(len(self.y), dtype=bool)
         if not fit_intercept:
             self.zero = self.design.absolute_dot(np.ones(self.design.n_features)) == 0.0
-        # What the covering is about: one row for each point, and what is lost beforehand.
+        # The covering has one row for each point; mistakes that no plane avoids are in ``base``.
         self.cover: Covering | None = None
         self.kept = np.empty(0, dtype=np.int64)
         self.pairs: list[tuple[int, int]] = []
@@ -546,7 +546,7 @@ class _Search:
             self._consider(self._distant_plane(sign))
 
     def run(self) -> str:
-        """Search, and say how it ended."""
+        """Search, and return the status."""
         status = "precision"
         try:
             self._solve()
@@ -766,9 +766,9 @@ class _Search:
         return True
 
     def _merge(self) -> tuple[Cloud | None, list[int]]:
-        """One row for each point, with the sign that weighs more there, and what a mistake costs.
+        """One row for each point, with the sign that weighs more there, and the cost of a mistake.
 
-        Of a point with both labels one is wrong for any hyperplane.
+        At a point with both labels every hyperplane has one of them wrong.
         """
         n = len(self.y)
         columns = columns_of(self.design)
@@ -811,7 +811,7 @@ class _Search:
     # --- what was found ---------------------------------------------------------------------
 
     def mistakes(self) -> Mistakes:
-        """Those of the hyperplane."""
+        """The mistakes of the hyperplane."""
         labels = self.points.labels
         wrong = np.zeros(self.points.design.n_samples, dtype=bool)
         wrong[self.used[self.wrong]] = True

@@ -96,7 +96,7 @@ def convergence(bound: PerceptronBound, X: Any, y: np.ndarray, thetas: np.ndarra
     Parameters
     ----------
     bound : PerceptronBound
-        Of the same points, start, rate and margin.
+        The bound for the same points, start, rate and margin.
     X : Design, array or sparse matrix of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
         Labels -1 and +1.
@@ -136,7 +136,7 @@ class OrderRuns:
     finished : ndarray of bool of shape (n_runs,)
         Whether the run came to a pass without a mistake.
     bound : PerceptronBound
-        Of this start; it holds for every order.
+        The bound for this start; it holds for every order.
     """
 
     order: str
@@ -167,11 +167,11 @@ def order_runs(
     X, y, fit_intercept, learning_rate, margin, max_passes
         As in :func:`separatrix.perceptron_bound`.
     orders : sequence of str
-        Of :class:`separatrix.Perceptron`.
+        The orders, as in :class:`separatrix.Perceptron`.
     starts : sequence of array-like, optional
         Weights to start from, with the offset last if there is one; zero by default.
     n_trials : int, default=30
-        Runs of each order in which rows are drawn; of the others one run is all there is.
+        The number of runs of each order in which rows are drawn; the others are run once.
     random_state : int, RandomState or None
         None is a fixed stream.
 

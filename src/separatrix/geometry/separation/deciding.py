@@ -40,22 +40,22 @@ def separability(
         Used where it lies, without a copy, if float32 or float64 and dense or CSR. Row blocks, of
         :func:`separatrix.scale.scan`, are gone through in passes, and have labels of their own.
     y : array-like of shape (n_samples,)
-        Labels of two classes or more.  Of two, the second in sorted order is positive.
+        Labels of two classes or more.  If there are two, the second in sorted order is positive.
     fit_intercept : bool, default=True
         Hyperplanes with an offset; False: through the origin.
     margin : bool, default=True
-        Also find the largest margin, where there is one, between two certified bounds; not of row
+        Also find the largest margin, where there is one, between two certified bounds; not for row
         blocks.
     time_limit : float, optional
         Seconds; a verdict that is not there by then is "undecided".
     engine : separatrix.scale.Engine, optional
-        Who goes over row blocks; by default the threads of this process.
+        The engine of the passes over row blocks; by default the threads of this process.
 
     Returns
     -------
     Separability, for two classes
     SeparabilityTable, for more
-        By pairs and each class against the rest.
+        The verdicts on pairs and on each class against the rest.
 
     Raises
     ------

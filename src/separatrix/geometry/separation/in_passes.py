@@ -2,7 +2,7 @@ r"""Separability of data that are read in passes.
 
 A verdict on some rows is a suggestion about all of them.  Multipliers of a few rows that no
 hyperplane survives are a proof for all, whatever the other rows are; a hyperplane that separates
-those few is looked at on every row, exactly, in one pass, and the rows that contradict it join the
+those few is checked on every row, exactly, in one pass, and the rows that contradict it join the
 few.  Either ends after finitely many passes, and mostly after two or three.
 
 That not even a weak separation exists is the one statement which knows all rows: a hyperplane with
@@ -41,14 +41,14 @@ from separatrix.scale.passes import Passes
 
 @dataclass(frozen=True)
 class Tuning:
-    """How many rows are gathered, on which the number of passes depends, and no verdict.
+    """The numbers of rows that are gathered, which affect the number of passes but no verdict.
 
     Parameters
     ----------
     first : int
-        The first suggestion is made from so many rows.
+        The number of rows from which the first suggestion is made.
     joining : int
-        So many rows of a block may join after a pass.
+        The most rows of a block that may join after a pass.
     """
 
     first: int = 2000
@@ -62,11 +62,11 @@ class _Question:
     Attributes
     ----------
     positive, negative : int or None
-        Numbers of the classes; a negative one of None is all others.
+        The numbers of the classes; a negative class of None stands for all others.
     equations : tuple of (w, b)
-        Of which the signs are asked.
+        The equations whose signs are evaluated at the rows.
     kind : {"strict", "weak", "zero"}
-        What holds of every row: every sign is positive, or none is negative, or all are zero.
+        The condition on every row: every sign is positive, or none is negative, or all are zero.
     """
 
     positive: int
@@ -78,7 +78,7 @@ class _Question:
 
 
 def _violators(rows: Rows, question: _Question, start: int) -> tuple[int, np.ndarray, Any]:
-    """How many rows contradict, the numbers of some of them, and these rows."""
+    """The number of rows that contradict, the numbers of some of them, and these rows."""
     codes = rows.target
     used = np.ones(len(codes), dtype=bool)
     if question.negative is not None:
@@ -124,7 +124,7 @@ class _Gathered:
         self.codes = np.empty(0, dtype=np.int64)
 
     def ask(self, task: Callable[..., Any], shared: Any) -> int:
-        """Take in what a pass brings; how many rows of all contradict."""
+        """Take in the rows that a pass brings, and return how many of all rows contradict."""
         total = 0
         matrices, codes, numbers = [], [self.codes], [self.numbers]
         for count, found, (matrix, own) in self.passes.each(task, shared, each=self.starts):
@@ -160,8 +160,8 @@ def separability_in_passes(
 ) -> Separability | SeparabilityTable:
     """Decide whether a hyperplane separates the classes of row blocks, and prove it.
 
-    What :func:`separatrix.separability` says of such data; without the largest margin, which needs
-    all rows at once.
+    The verdict is that of :func:`separatrix.separability` on such data, without the largest margin,
+    which needs all rows at once.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def separability_in_passes(
         Seconds.
     engine : Engine, optional
     tuning : Tuning
-        How many rows are gathered.
+        The numbers of rows that are gathered.
 
     Returns
     -------
@@ -318,7 +318,7 @@ def _numbered(gathered: _Gathered, sides: Sides, witness: Any) -> Any:
 
 
 def places_of(data: BlockedData, rows: Any) -> list[str]:
-    """Where rows come from, by their numbers in the order of the blocks.
+    """Say where rows come from, by their numbers in the order of the blocks.
 
     Examples
     --------

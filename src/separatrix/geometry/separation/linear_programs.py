@@ -19,13 +19,13 @@ from separatrix.geometry.points import Cloud
 
 # HiGHS takes a constraint for satisfied within 1e-7; rows are scaled to a size of one.
 _TOLERANCE = 1e-7
-# From so many columns on.
+# The number of variables beyond which interior points are used.
 _INTERIOR = 150
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What the floats say.
+    """A suggestion in floats, which proves nothing: a hyperplane, or rows in the way of one.
 
     Attributes
     ----------
@@ -36,7 +36,8 @@ class Suggestion:
     multipliers : ndarray
         Their multipliers.
     value : float
-        Of the program; above 0 where there is such a hyperplane.
+        The value of the linear program, above 0 where there is such a hyperplane; 0 where none
+        was solved.
     """
 
     w: np.ndarray

@@ -23,9 +23,9 @@ Suggested = tuple[np.ndarray | None, np.ndarray]
 _LOOSE = 1e-9
 # ... where that is no larger than this many rows and columns that matter.
 _EXACT_SIZE = 120
-# It may take so many steps times columns; the bounds hold without it.
+# The most steps times dimensions of that solution; without it, the bounds from floats still hold.
 _STEPS = 600
-# Rows that are nearest, all alike to rounding, are told apart exactly up to this many.
+# Up to this many rows that tie for the nearest, to rounding, are compared exactly.
 _NEAR = 1000
 
 
@@ -105,9 +105,9 @@ def margin_bounds(
         A separating hyperplane, for where the search finds none in floating point.
     penalised_intercept : bool
         Count the offset in the norm: the margin of the lifted points ``(x, 1)`` through the
-        origin, which is what the perceptron's theorem speaks of.
+        origin, which is the margin of the perceptron's theorem.
     suggested : pair, optional
-        What :func:`suggest_margin` found, where it is at hand.
+        The result of :func:`suggest_margin`, where it is at hand.
     deadline : Deadline
 
     Returns
@@ -148,7 +148,7 @@ def margin_bounds(
 def suggest_margin(
     cloud: Cloud, *, penalised_intercept: bool = False, deadline: Deadline = NO_DEADLINE
 ) -> Suggested:
-    """What floating point finds: a point, None where none, and multipliers >= 0."""
+    """The largest margin in floats: weights, any offset last, or None; and multipliers >= 0."""
     none = np.zeros(cloud.n)
     try:
         solution = maximum_margin(

@@ -1,4 +1,4 @@
-"""How many mistakes a perceptron can make before it is done: the convergence theorem."""
+"""The most mistakes that a perceptron can make before it is done: the convergence theorem."""
 
 from __future__ import annotations
 
@@ -47,17 +47,19 @@ class PerceptronBound:
         and margin: rounded up, and from ``margin.lower``, so that it is a bound.  From zero and
         with the plain rule it is ``(R / gamma)^2``.  Infinite where there is no bound.
     mistakes : int or None
-        Of the run; None where the classes are not separable, and there was none.
+        The number of mistakes in the run; None where the classes are not separable, and there was
+        no run.
     by_sample : ndarray of shape (n_samples,) or None
         The run's mistakes on every point.
     passes : int or None
-        Of the run.
+        The number of passes in the run; None likewise.
     finished : bool
         Whether the run came to a pass without a mistake.
     order : str
     learning_rate : float
     update_margin : float
-        What ``y (w.x + b)`` must reach for a point not to be a mistake; 0 is the plain rule.
+        The value that ``y (w.x + b)`` must reach for a point not to be a mistake; 0 is the plain
+        rule.
     from_zero : bool
         Whether the start was zero.
     """
@@ -158,17 +160,18 @@ def perceptron_bound(
     margin : float, default=0.0
         A point is a mistake while ``y (w.x + b) < margin``; with 0, while it is ``<= 0``.
     order : {"cyclic", "restart", "random", "replacement", "margin"}, default="cyclic"
-        Of the run, as in :class:`separatrix.Perceptron`.  The bound holds for every order.
+        The order of the run, as in :class:`separatrix.Perceptron`; the bound holds for every
+        order.
     max_passes : int, default=1000
-        Of the run.
+        The most passes of the run.
     random_state : int, RandomState or None
-        For the random order.
+        The source of the random order.
         None is a fixed stream: the same call on the same data gives the same bits.
 
     Returns
     -------
     PerceptronBound
-        If the classes are not separable, without a bound, and with the witness of that.
+        If the classes are not separable, it has no bound, but a witness that they are not.
 
     Raises
     ------

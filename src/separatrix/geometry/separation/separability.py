@@ -91,7 +91,7 @@ tuned = Tuned(Tuning())
 
 _PASSES = 200
 _ITERATIONS = (250, 1000, 4000)
-# Up to so many points with both labels are projected out exactly.
+# The most points with both labels that are projected out exactly.
 _HELD = 100
 
 
@@ -99,8 +99,8 @@ _HELD = 100
 class Separability:
     """The verdict on two classes of points, with its witness.
 
-    True in a condition if and only if the classes are separable; ``status`` tells the other cases,
-    an undecided one among them, from each other.
+    True in a condition if and only if the classes are separable; ``status`` distinguishes the other
+    cases, an undecided one among them.
 
     Attributes
     ----------
@@ -119,10 +119,10 @@ class Separability:
     common : MultiplierWitness or None
         Where quasi-separable: the proof that no hyperplane separates strictly.
     margin : MarginBounds or None
-        The largest margin, where separable and asked for.
+        The largest margin, where separable and requested.
     seconds : float
     feature_names : tuple of str or None
-        Where the columns had names.
+        The names of the columns, if they had any.
     """
 
     status: str
@@ -151,7 +151,7 @@ class Separability:
 
     @property
     def hyperplane(self) -> Hyperplane | None:
-        """In floats: the one of the largest margin that was found, else the witness."""
+        """The hyperplane of the largest margin that was found, else the witness, in floats."""
         if self.margin is not None:
             return self.margin.hyperplane
         return self.witness.hyperplane if isinstance(self.witness, HyperplaneWitness) else None
@@ -159,7 +159,7 @@ class Separability:
     def check(self, X: Any, y: Any) -> Proof:
         """Prove the verdict again, in integer arithmetic.
 
-        That is the status; the bounds on the margin are not part of it.
+        Only the status is proved, and not the bounds on the margin.
 
         Parameters
         ----------
@@ -331,7 +331,7 @@ class SeparabilityTable:
     def of(
         cls, classes: Sequence[Any], verdict: Callable[[Sides], Separability]
     ) -> Separability | SeparabilityTable:
-        """The verdicts on all pairs and on each class against the rest; of two classes the one."""
+        """The verdicts on all pairs and each class against the rest; just one for two classes."""
         if len(classes) == 2:
             return verdict(Sides(*classes))
         pairs = itertools.combinations(classes, 2)
@@ -539,7 +539,7 @@ class _Decision:
         return Suggestion(u[:d], b, np.empty(0, dtype=np.int64), np.empty(0), 0.0)
 
     def _perceptron(self) -> np.ndarray:
-        """Where the perceptron stands after a number of passes."""
+        """The weights of the perceptron after a number of passes."""
         problem = MistakeObjective(
             self.cloud.design, self.cloud.y, PerceptronLoss(), fit_intercept=self.cloud.lifted
         )
@@ -640,7 +640,7 @@ class _Decision:
         if not any(u):
             witness = self._multiplier_witness(multipliers, overlap=True, extra=extra)
             return "not_separable", witness, None
-        # Of all proofs that no hyperplane does better, one point with both labels is the shortest.
+        # The shortest proof that no hyperplane does better is one point with both labels.
         if self._coincident_pairs:
             multipliers = dict.fromkeys(self._coincident_pairs[0], Fraction(1))
         return "quasi_separable", self._weak_witness(u), self._multiplier_witness(multipliers)
@@ -651,7 +651,7 @@ class _Decision:
         d = self.cloud.design.n_features
         u = [Fraction(0)] * self.cloud.dimension
         for j in range(d):
-            # Of the positive and of the negative class.
+            # Each pair: the positive class, then the negative one.
             (low_p, low_n), (high_p, high_n) = low[:, j], high[:, j]
             for sign, below, above in ((1, high_n, low_p), (-1, high_p, low_n)):
                 constant = low_p == high_p == low_n == high_n

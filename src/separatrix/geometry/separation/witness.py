@@ -47,14 +47,14 @@ class Proof:
 
 @dataclass(frozen=True)
 class Sides:
-    """Which labels a statement is about.
+    """The labels that a statement is about.
 
     Attributes
     ----------
     negative, positive : object
         The labels; rows of other classes are left out.
     against_rest : bool
-        With every label but ``positive`` on the negative side; ``negative`` is then None.
+        Whether every label but ``positive`` is on the negative side; ``negative`` is then None.
     """
 
     negative: Any
@@ -124,7 +124,7 @@ class HyperplaneWitness:
 
     @property
     def hyperplane(self) -> Hyperplane:
-        """In floats, on a scale that suits them; rounding may cost it its strictness."""
+        """The hyperplane in floats, suitably scaled; rounding may cost it its strictness."""
         largest = max((abs(v) for v in (*self.w, self.b)), default=Fraction(0))
         size = largest if largest > 0 else Fraction(1)
         # Floats stay as they are.
@@ -219,9 +219,9 @@ class MultiplierWitness:
     Attributes
     ----------
     rows : tuple of int
-        At most ``n_features + 2`` (Carathéodory, 1907); one fewer through the origin.
+        At most ``n_features + 2`` rows (Carathéodory, 1907); one fewer through the origin.
     multipliers : tuple of Fraction
-        Positive, one a row, with sum 1.
+        Positive multipliers, one a row, with sum 1.
     sides : Sides
     fit_intercept : bool
     overlap : bool
@@ -358,9 +358,9 @@ def signed_sum(
 def exact_multipliers(
     cloud: Cloud, rows: np.ndarray, deadline: Callable[[], None] = NO_DEADLINE
 ) -> dict[int, Fraction] | None:
-    """Multipliers >= 0 of a few rows with the sum zero, exactly; None if there are none.
+    """Multipliers >= 0 of a few rows with the sum zero, exactly; None if none are found.
 
-    Of rows in this order, those before the first that depends on others, and that one.
+    Only one dependence is tried: that of the first row that depends on the rows before it.
     """
     if not 0 < len(rows) <= cloud.dimension + 1:
         return None
@@ -378,7 +378,7 @@ def signed_total(cloud: Cloud) -> list[Fraction]:
 
 
 def _nonzero(sums: list[Fraction], points: LabelledPoints) -> dict[str, Any] | None:
-    """Where the first of some sums is not zero, and its value."""
+    """The place of the first sum that is not zero, and its value."""
     for j, v in enumerate(sums):
         if v:
             where: Any = "the constant 1"

@@ -32,7 +32,7 @@ def joined(*, last: str = "export default { render };\n") -> str:
     Parameters
     ----------
     last : str
-        How the module ends: by default with what a notebook asks a widget's module for.
+        The end of the module: by default the export that a notebook needs of a widget's module.
 
     Examples
     --------

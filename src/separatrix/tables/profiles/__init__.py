@@ -1,1 +1,1 @@
-"""What the columns of a table hold, and how they depend on one another, as records."""
+"""Records of the contents of the columns of a table, and of their dependences."""

@@ -18,7 +18,7 @@ from separatrix.tables.table import Table, missing_mask, number_text, quote
 
 # Levels that have a bar of their own, and bars of numbers.
 LEVELS, BINS = 8, 20
-# So many different numbers at most have a bar each.
+# The most distinct numbers that have a bar each.
 _FEW = 12
 # Targets of more classes are not drawn in the bars of other columns.
 MOST_CLASSES = 6
@@ -28,7 +28,7 @@ _TAIL, _FAR = 0.01, 4.0
 # Shares of the rows from which a column gets an alert.
 _MOSTLY, _MANY_MISSING = 0.98, 0.5
 _SKEWED = 3.0
-# So many whole numbers that are all different may be names.
+# Whole numbers that are all different may be names if there are at least this many.
 _NAMING = 50
 
 
@@ -40,13 +40,13 @@ class Column:
     ----------
     name : str
     kind : str
-        As of :class:`ColumnProfile`.
+        The kind, as in :class:`ColumnProfile`.
     values : ndarray of float64
-        Of numbers, NaN where one is missing; empty for others.
+        The numbers, NaN where one is missing; empty for other columns.
     codes : ndarray of int64
-        Of words, the number of the level, -1 where it is missing; empty for numbers.
+        The number of each row's level, -1 where it is missing; empty for numbers.
     levels : list of str
-        The most frequent first.
+        The levels, the most frequent first.
     placeholders : list of Placeholders
     """
 
@@ -63,24 +63,24 @@ class Column:
 
     @cached_property
     def gone(self) -> np.ndarray:
-        """Where a value is missing."""
+        """A mask of the missing values."""
         out: np.ndarray = np.isnan(self.values) if self.numeric else self.codes < 0
         return out
 
     @cached_property
     def counted(self) -> tuple[np.ndarray, np.ndarray]:
-        """The different numbers in ascending order, and in how many rows each is."""
+        """The distinct numbers in ascending order, and the number of rows with each."""
         values, counts = np.unique(self.values[~self.gone], return_counts=True)
         return values, counts
 
     @property
     def number_codes(self) -> np.ndarray:
-        """The place of each number that is there among the different ones."""
+        """The place of each number that is there among the distinct ones."""
         return np.searchsorted(self.counted[0], self.values[~self.gone])
 
     @cached_property
     def level_counts(self) -> np.ndarray:
-        """In how many rows each level is."""
+        """The number of rows with each level."""
         return np.bincount(self.codes[~self.gone], minlength=len(self.levels))
 
     @property
@@ -129,9 +129,9 @@ class Target:
     codes : ndarray of int64
         The class of each row, -1 where it is missing; empty for a quantity.
     classes : list of str
-        The most frequent first.
+        The classes, the most frequent first.
     values : ndarray of float64
-        Of a quantity; empty for classes.
+        The values of a quantity; empty for classes.
     """
 
     name: str
@@ -180,7 +180,7 @@ def column_profile(
     alerts: Sequence[str] = (),
     remarks: Sequence[str] = (),
 ) -> ColumnProfile:
-    """What a column holds.
+    """The profile of a column.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def column_profile(
     column : Column
     target : Target or None
     alerts, remarks : sequence of str
-        What is known of it already, as the profile has it.
+        Alerts and remarks that are known already, in the form of the profile.
     """
     n, lost = len(column.gone), int(column.gone.sum())
     found: dict[str, Any] = {}
@@ -248,7 +248,7 @@ def _numbers(column: Column) -> dict[str, Any]:
 
 
 def _quantiles(values: np.ndarray, counts: np.ndarray, shares: tuple[float, ...]) -> list[float]:
-    """The least of the different numbers that shares of the rows do not exceed."""
+    """The quantiles of numbers: the least of them that shares of the rows do not exceed."""
     last = np.cumsum(counts)
     found: list[float] = values[np.searchsorted(last, np.array(shares) * last[-1])].tolist()
     return found
@@ -318,12 +318,12 @@ def _number_groups(column: Column) -> tuple[np.ndarray, list[dict[str, Any]]]:
 
 
 def _edges(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Where one bar ends and the next begins, without the outermost ends."""
+    """The edges between bars, without the outermost ends."""
     low, high = _quantiles(values, counts, (_TAIL, 1.0 - _TAIL))
     first, final = float(values[0]), float(values[-1])
     half = high / 2 - low / 2
     if half > 0.0 and (final / 2 - first / 2) / _FAR > half:
-        # What lies far out shares a bar with its like.
+        # Values that lie far out share a bar.
         first, final = max(first, low - half), min(final, high + half)
     edges: np.ndarray = np.linspace(first / 2, final / 2, BINS + 1)[1:-1] * 2
     return edges
@@ -354,7 +354,7 @@ def _read_as(table: Table, column: Column) -> str:
     return _AS_THEY_ARE[column.kind]
 
 
-# What columns were read as whose cells had no spelling to be learned.
+# The readings of columns whose cells had no spelling to be learned.
 _AS_THEY_ARE = {
     "number": "numbers: every cell is one",
     "truth": "truth values, 1 for true and 0 for false",
@@ -372,7 +372,7 @@ _NOUNS = {
 
 
 def _spelled(spelling: Any, column: Column) -> str:
-    """How the values of a column are written, in words."""
+    """The spelling of the values of a column, in words."""
     if spelling.kind == "date":
         return f"written {spelling.order}"
     if spelling.kind == "truth":

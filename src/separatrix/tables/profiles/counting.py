@@ -1,4 +1,4 @@
-"""How many rows files have that are too large to be read as a whole."""
+"""The number of rows of files that are too large to be read as a whole."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from separatrix.tables.reader import Layout, open_files
 
 
 def rows_of(source: Any, sql: str | None = None) -> int | None:
-    """The rows of a file, or of the answer of a query; None where they are not counted.
+    """The number of rows of a file or of a query's answer; None where they are not counted.
 
     Examples
     --------

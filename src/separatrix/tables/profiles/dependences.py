@@ -1,6 +1,6 @@
-"""How strongly columns depend on one another: correlations, Cramér's V, correlation ratios.
+"""The strength of dependences of columns: correlations, Cramér's V, correlation ratios.
 
-All pairs at once, by products of matrices, of the rows in which both columns have a value.
+All pairs are computed at once, by products of matrices, over the rows where both have a value.
 
 Cramér's V and the correlation ratio of independent columns are above 0 by chance. Both are
 corrected for that, so that they are about 0 then: V as W. Bergsma, *A bias-correction for Cramér's
@@ -36,7 +36,7 @@ class Strengths:
     values : ndarray of shape (n_columns, n_columns)
         From -1 to 1 for two columns of numbers, from 0 to 1 for others; 0 where nothing is known.
     pearson, spearman : ndarray of shape (n_columns, n_columns)
-        Of two columns of numbers; 0 for others.
+        The two correlations of columns of numbers; 0 for other pairs.
     """
 
     columns: tuple[Column, ...]
@@ -54,7 +54,7 @@ class Strengths:
 
 
 def strengths(columns: Sequence[Column]) -> Strengths:
-    """How strongly every two columns depend on each other.
+    """The strength of the dependence of every two columns.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def _standardised(matrix: np.ndarray) -> np.ndarray:
     unit = np.ldexp(matrix, -exponents)
     there = ~np.isnan(unit)
     n = np.maximum(there.sum(axis=0), 1)
-    for _ in range(2):  # The second time takes away what the mean was rounded by.
+    for _ in range(2):  # The second pass removes the rounding error of the mean.
         unit -= np.where(there, unit, 0.0).sum(axis=0) / n
     deviation = np.sqrt((np.where(there, unit, 0.0) ** 2).sum(axis=0) / n)
     tiny = deviation <= 4.0 * EPS

@@ -26,16 +26,16 @@ from separatrix.tables.table import Table, quote
 
 @dataclass(frozen=True)
 class Tuning:
-    """How much is compared to find dependences.
+    """The limits of the search for dependences.
 
     Parameters
     ----------
     columns : int
-        At most so many columns are compared with each other.
+        The most columns that are compared with each other.
     rows : int
-        At most so many rows are compared.
+        The most rows that are compared.
     cells : int
-        Pairs of columns times rows that are compared at most.
+        The largest product of the pairs of columns and the rows that are compared.
     """
 
     columns: int = 300
@@ -47,7 +47,7 @@ tuned = Tuned(Tuning())
 
 # Weaker dependences are chance, or nobody's concern.
 _LEAST, PAIRS, _MATRIX = 0.2, 40, 30
-# Two columns are missing together where so many of the rows that lack either lack both.
+# Two columns are missing together where at least this share of the rows that lack either lack both.
 _TOGETHER, _FEWEST_GONE = 0.8, 3
 _PERIODS, _MOVES = 10, 0.2
 _SHOWN = 10
@@ -74,12 +74,12 @@ def profile_of(
     quantity : bool
         Whether it is a quantity, and not classes.
     alerts : mapping of str to sequence of str, optional
-        What is known of columns already, in a few words each.
+        Alerts that are known already, by column, in a few words each.
     n_rows : int, optional
-        How many rows there are, where those of the table are a sample.
+        The number of rows of the whole table, where `table` is a sample.
     parts : iterable of Table
-        Of such a table some columns at a time, with the target, in all rows: the columns are
-        described by these, one table after the other, and the rest by the sample.
+        Where `table` is a sample: tables of all rows, each with some of the columns and the target.
+        These columns are described by them, one table after the other, and the rest by the sample.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def profile_of(
     classes = () if goal is None else tuple(goal.classes)
     n = described = table.n_rows
     whole: dict[str, ColumnProfile] = {}
-    # What a sample does not vary in may vary in the table.
+    # A column that is constant in a sample may vary in the table.
     known = {name: [one for one in some if one not in _OF_ALL] for name, some in alerts.items()}
     for part in parts:
         of_all = None if target is None else Target.of(prepared(part, target), quantity=quantity)
@@ -162,7 +162,7 @@ def _described(
 
 
 def _remarks(table: Table) -> tuple[dict[str, list[str]], list[str]]:
-    """What was settled when the table was read: of columns by their names in quotes, and else."""
+    """The remarks on the reading of a table: by the quoted name of a column, and the others."""
     by_column: dict[str, list[str]] = {}
     others = []
     for sentence in (*table.alerts, *table.notes):
@@ -227,7 +227,7 @@ def _with_association(
 
 
 def _of_missing(target: Column, column: Column) -> float | None:
-    """How strongly the target depends on whether a column has a value."""
+    """The strength of the dependence of the target on whether a column has a value."""
     if not 0 < column.gone.sum() < len(column.gone):
         return None
     return abs(_dependence(target, _whether_missing(column.gone))[1])
@@ -264,7 +264,7 @@ def _missing_together(own: Mapping[str, Column]) -> list[MissingTogether]:
     names = list(gone)
     if len(names) < 2:
         return []
-    # As bits, of which a thousand columns take no memory.
+    # Packed into bits: a thousand columns take hardly any memory.
     packed = [np.packbits(gone[name]) for name in names]
     count = [int(gone[name].sum()) for name in names]
     groups: list[list[int]] = []
@@ -344,7 +344,7 @@ def _of_chance(column: Column) -> float:
 
 
 def _ends(column: Column, period: np.ndarray) -> tuple[str, float, float]:
-    """What moves most from the first period to the last."""
+    """The quantity that moves most, and its values in the first period and in the last."""
     first, last = (~column.gone & (period == k) for k in (0, period.max()))
     if column.numeric:
         ends = (float(column.values[part].mean()) if part.any() else 0.0 for part in (first, last))

@@ -14,13 +14,13 @@ class Bin:
     Attributes
     ----------
     n : int
-        How many rows.
+        The number of rows.
     least, most : float, optional
-        The ends of the values, of a column of numbers.
+        The ends of the values, for a column of numbers.
     level : str, optional
-        The level, of a column of words.
+        The level, for a column of words.
     others : int
-        How many further levels the bin stands for.
+        The number of further levels that the bin stands for.
     missing : bool
         Whether these are the rows without a value.
     by_class : tuple of int
@@ -41,38 +41,38 @@ class Bin:
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """What one column holds.
+    """The contents of one column.
 
     Attributes
     ----------
     name : str
     kind : {"number", "truth", "date", "category", "text", "empty"}
     read_as : str
-        What the column was read as, and why.
+        The reading of the column, and why it was read so.
     n_missing : int
-        Rows without a value, with those whose value stands for a missing one.
+        The number of rows without a value, with those whose value stands for a missing one.
     n_distinct : int
-        Different values.
+        The number of distinct values.
     placeholders : tuple of mapping
         Values that may stand for missing ones: ``values``, ``n`` and ``missing``, whether they are
         read so.
     numbers : mapping
-        Of numbers and dates ``least``, ``most``, ``mean``, ``deviation``, ``quartiles`` and
-        ``zeros``; dates are days since 1970-01-01.
+        Statistics of numbers and dates: ``least``, ``most``, ``mean``, ``deviation``,
+        ``quartiles`` and ``zeros``; dates are days since 1970-01-01.
     levels : tuple of (str, int)
         The most frequent levels, and their rows.
     bins : tuple of Bin
         The distribution.
     association : float, optional
-        How strongly the column and the target depend on each other, from 0 to 1; see `measure`.
+        The strength of the dependence of the column and the target, from 0 to 1; see `measure`.
     measure : str
-        By which measure.
+        The measure of `association`.
     missing_association : float, optional
-        How strongly the target depends on whether the column has a value.
+        The strength of the dependence of the target on whether the column has a value.
     alerts : tuple of str
-        What looks wrong, in a few words each.
+        Alerts about what looks wrong, in a few words each.
     remarks : tuple of str
-        What was settled when the column was read, a sentence each.
+        Remarks on the reading of the column, a sentence each.
 
     Examples
     --------
@@ -100,18 +100,18 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class Dependence:
-    """How strongly two columns depend on each other.
+    """The dependence of two columns.
 
     Attributes
     ----------
     first, second : str
     measure : {"Pearson", "Spearman", "Cramér's V", "correlation ratio"}
         The stronger one of the two correlations of numbers; Cramér's V of categories, corrected for
-        chance (Bergsma, 2013); the correlation ratio of a category and numbers, so corrected, too.
+        chance (Bergsma, 2013); the correlation ratio of a category and numbers, also corrected.
     value : float
         From -1 to 1 for a correlation, from 0 to 1 for the others.
     pearson, spearman : float, optional
-        Of two columns of numbers.
+        Both correlations, for two columns of numbers.
     """
 
     first: str
@@ -130,9 +130,9 @@ class MissingTogether:
     ----------
     columns : tuple of str
     n : int
-        In how many rows all of them are missing.
+        The number of rows in which all of them are missing.
     exactly : bool
-        Whether no row lacks some of them only.
+        Whether no row lacks only some of them.
     """
 
     columns: tuple[str, ...]
@@ -147,9 +147,9 @@ class Duplicates:
     Attributes
     ----------
     n : int
-        How many rows repeat an earlier one.
+        The number of rows that repeat an earlier one.
     rows : tuple of (int, int)
-        Some of them, each after the first row that it equals, by their numbers from 1.
+        Examples of duplicate rows, each after the first row that it equals, numbered from 1.
     """
 
     n: int
@@ -158,19 +158,19 @@ class Duplicates:
 
 @dataclass(frozen=True)
 class Drift:
-    """How one column moves with time.
+    """The drift of one column with time.
 
     Attributes
     ----------
     column : str
     measure : str
-        Of the dependence on ten periods with about as many rows each.
+        The measure of the dependence on ten periods of about equally many rows.
     value : float
-        From 0 to 1.
+        The strength of that dependence, from 0 to 1.
     what : str
-        What moves: the mean, the share of a level, or the share of missing cells.
+        The quantity that moves: the mean, the share of a level, or the share of missing cells.
     before, after : float
-        It in the first period, and in the last.
+        Its value in the first period, and in the last.
     """
 
     column: str
@@ -183,42 +183,42 @@ class Drift:
 
 @dataclass(frozen=True)
 class TableProfile:
-    """What a table holds.
+    """The profile of a table.
 
     Attributes
     ----------
     source : str
     n_rows : int
-        Of the table.
+        The number of rows of the table.
     n_profiled : int
-        Rows that the profile is of: fewer than `n_rows` where the table was too large to be read
-        as a whole, so that a sample of it was.
+        The number of rows in the profile: fewer than `n_rows` where the table was too large to be
+        read as a whole, so that a sample of it was.
     n_described : int
-        Rows that the single columns are described by: all, where a few of the columns at a time
-        could be read as a whole.
+        The number of rows by which single columns are described: all, where a few of the columns
+        at a time could be read as a whole.
     target : str or None
         The column to predict.
     classes : tuple of str
         Its classes, where it has some, the most frequent first.
     columns : tuple of ColumnProfile
-        In the order of the table.
+        The profiles of the columns, in the order of the table.
     missing_together : tuple of MissingTogether
     duplicates : Duplicates
     dependences : tuple of Dependence
-        The strongest ones, the strongest first.
+        The strongest dependences, the strongest first.
     matrix : mapping
-        ``columns``, and ``values``: how strongly each of these and each other one depend on each
-        other; a correlation has its sign.
+        ``columns``, and ``values``: the strength of the dependence of every two of these columns;
+        a correlation has its sign.
     rows_compared : int
-        Of so many rows, spread over the table, the dependences are.
+        The number of rows, spread over the table, from which the dependences are computed.
     columns_compared : int
-        So many columns were compared with each other.
+        The number of columns that were compared with each other.
     time : str or None
-        The column of dates by which `drift` is.
+        The column of dates whose periods `drift` compares.
     drift : tuple of Drift
         Columns that move with time, the farthest first.
     notes : tuple of str
-        What else was settled when the table was read, a sentence each.
+        Further remarks on the reading of the table, a sentence each.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What ``separatrix check-certificate`` does, step by step."""
+"""The steps of ``separatrix check-certificate``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from separatrix.tables.table import FLAGS, OPTIONS
 
 @dataclass(frozen=True)
 class Claim:
-    """What a certificate says, none of which is believed."""
+    """The statements of a certificate, none of which is trusted."""
 
     kinds: dict[str, str]
     missing: frozenset[str]
@@ -110,7 +110,7 @@ def run(out: Output, options: CheckOptions) -> Exit:
 def _check_verdicts(
     out: Output, path: str, claim: Claim, table: Table, proofs: list[dict[str, Any]]
 ) -> tuple[Exit, str]:
-    """Prove all verdicts, add the proofs to `proofs`, and say what they come to."""
+    """Prove all verdicts, add the proofs to `proofs`, and return the exit code and a conclusion."""
     raw = encode_raw(table, claim.target)
     for alert in raw.encoder.alerts_:
         out.note(alert)
@@ -150,7 +150,7 @@ def _check_verdicts(
 
 
 def _require_all(path: str, raw: RawTable, verdicts: list[Separability]) -> None:
-    """Refuse a certificate that leaves a verdict out: what it does not say may be what counts."""
+    """Refuse a certificate that leaves a verdict out: the missing one may be what counts."""
     classes = [plain_label(c) for c in np.unique(raw.y)]
     wanted = {(a, b, False) for i, a in enumerate(classes) for b in classes[i + 1 :]}
     if len(classes) > 2:
@@ -176,7 +176,7 @@ def _text_or_none(value: Any) -> str | None:
 
 
 def _prove(raw: RawTable, verdict: Separability) -> tuple[bool | None, str]:
-    """Whether a verdict was proved, and what, in words about the file."""
+    """Whether a verdict was proved, None if undecided, and why or what, in terms of the file."""
     if verdict.status == "undecided":
         return None, "the time limit came first, so there is nothing to prove"
     try:

@@ -20,7 +20,7 @@ separatrix compare table.csv --target churned --scoring roc_auc --report churned
 separatrix compare table.csv --target churned --yardstick --budget 20
 """
 
-# Those of classes; of a quantity they are fewer.
+# The models for classes; those for a quantity are fewer.
 CLASSIFIERS = (*compared(quantity=False), "constant")
 REGRESSORS = (*compared(quantity=True), "constant")
 _KNOWN = tuple(dict.fromkeys((*CLASSIFIERS, *REGRESSORS)))

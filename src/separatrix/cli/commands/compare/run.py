@@ -1,4 +1,4 @@
-"""What ``separatrix compare`` does, step by step."""
+"""The steps of ``separatrix compare``."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _entries(options: Any, target: Target, names: tuple[str, ...]) -> tuple[dict
 
 @contextlib.contextmanager
 def _watching(out: Output, options: CompareOptions) -> Iterator[Any]:
-    """A bar that says which model it is and how much of the budget is gone, on a terminal."""
+    """A bar on a terminal that shows the present model and the used share of the budget."""
     if out.quiet or not sys.stderr.isatty():
         yield None
         return

@@ -23,9 +23,10 @@ class Tuning:
     Parameters
     ----------
     quick_entries : int
-        Stored numbers up to which rows, labels and scales are checked.
+        The most stored numbers with which rows, labels and scales are checked.
     quick_gram : float
-        Multiplications that the Gram matrix of the columns may take to find collinear ones.
+        The most multiplications for the Gram matrix of the columns, by which collinear ones are
+        found.
     """
 
     quick_entries: int = 5_000_000
@@ -34,7 +35,7 @@ class Tuning:
 
 tuned = Tuned(Tuning())
 
-# What is worth a line though it does no harm by itself.
+# Findings that deserve a line though they do no harm by themselves.
 _NOTED = (
     "imbalance",
     "contradictory_rows",
@@ -64,9 +65,9 @@ def warn_before_fit(
     X, y : matrix and ndarray
         The rows to fit.
     encoder : Encoder
-        Of these rows; its own alerts are out.
+        The encoder of these rows, whose own alerts are reported already.
     row_numbers : ndarray of int
-        Where the rows stand in the file, from 1.
+        The numbers of the rows in the file, from 1.
     penalised : bool
         Whether the weights have a penalty. Without one it matters that they are not determined.
     read : bool
@@ -75,7 +76,7 @@ def warn_before_fit(
     Returns
     -------
     list of Finding
-        All that were not yet reported.
+        The findings that were not yet reported.
     """
     n, d = X.shape
     checks = ["classes"]
@@ -84,7 +85,7 @@ def warn_before_fit(
         checks += ["rows", "label"]
         if penalised and (None in encoder.columns_ or not encoder.standardise):
             checks.append("scales")  # numbers of other tables are standardised
-    # Of thousands of words many are rare, or stand only beside another: such are texts.
+    # Many of thousands of words are rare, or stand only beside another: such are texts.
     texts = "text" in encoder.kinds_.values()
     if not penalised or (read and quick and not texts):
         checks += ["shape", "columns"]

@@ -1,4 +1,4 @@
-"""What ``separatrix diagnose`` does, step by step."""
+"""The steps of ``separatrix diagnose``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``separatrix evaluate`` does."""
+"""The work of ``separatrix evaluate``."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
 def _apart(
     model: Any, X: Any, found: Labelled, options: EvaluateOptions, shared: dict[str, Any]
 ) -> dict[str, Any]:
-    """The scores by groups, and by parts that follow in time, as far as they are asked for."""
+    """The scores by groups, and by parts that follow in time, as far as they are requested."""
     y, weights, roles = found.y, found.roles.weights, found.roles
     apart: dict[str, Any] = {}
     if options.group is not None and roles.together is not None:
@@ -122,7 +122,7 @@ def _in_passes(
         by = {} if role is None else {role: getattr(options, role), "beside": True}
         data = blocks_like_training(out, stored, options, target=target, **by)
         if scores is None:
-            # Behind how the rows lie.
+            # The first note is about where the rows lie.
             for note in data.notes[1:]:
                 out.warn(note)
             scores = score_blocks(model, data, **shared)

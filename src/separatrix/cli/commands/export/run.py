@@ -1,4 +1,4 @@
-"""What ``separatrix export`` does."""
+"""The work of ``separatrix export``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from separatrix.tables import Table
 
 
 def run(out: Output, options: ExportOptions) -> Exit:
-    """Read a model, print it in another language, run that, and say how near it came."""
+    """Read a model, print it in another language, run that, and report how near it came."""
     if options.output is not None:
         check_writable(options.output)
     check: Table | None = None
@@ -62,7 +62,7 @@ def run(out: Output, options: ExportOptions) -> Exit:
 
 
 def _describe(out: Output, options: ExportOptions, made: Artefact) -> None:
-    """Say what proves the artefact: on stderr where it is printed on stdout itself."""
+    """Report what proves the artefact: on stderr where it is printed on stdout itself."""
 
     def answer(label: str, text: str) -> None:
         if options.output is None and made.ok:

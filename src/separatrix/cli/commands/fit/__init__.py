@@ -30,7 +30,7 @@ separatrix fit 'clicks/*.parquet' --target click --memory 1GB -o clicks.separatr
 """
 
 _PICTURES = (".png", ".svg", ".pdf")
-# Of a picture that moves.
+# The ending of a picture that moves.
 _STEPS = ".gif"
 
 
@@ -105,7 +105,7 @@ class FitOptions(ModelOptions):
     )
 
     def to_dict(self) -> dict[str, Any]:
-        """The options by name, for the model file, without what is no part of what is fitted."""
+        """The options by name, for the model file, without those that are not part of the fit."""
         apart = ("report", "plot", "cache", "cache_limit", "resume", "engine", "scheduler")
         return {name: value for name, value in super().to_dict().items() if name not in apart}
 

@@ -1,4 +1,4 @@
-"""The picture of a fit: its rows and what the model says of them, or the steps of a perceptron."""
+"""The picture of a fit: its rows and the model's predictions, or the steps of a perceptron."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from separatrix.tables.reader import OPTIONS
 from separatrix.tables.roles import take_roles
 from separatrix.tables.table import STRUCTURE, missing_marks, quote
 
-# Models that are no sums of columns, for which it says little what a column adds to least squares.
+# Models that are not sums of columns: the gain of a column in least squares says little of them.
 _CURVED = ("kernel-svm", "poly", "qda", "stump")
 
 

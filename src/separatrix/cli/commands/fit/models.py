@@ -291,7 +291,7 @@ class ModelOptions(TableOptions):
             )
 
     def of_encoder(self) -> dict[str, Any]:
-        """How columns become features, as parameters of :class:`separatrix.tables.Encoder`."""
+        """The parameters of :class:`separatrix.tables.Encoder` that make features of columns."""
         text: dict[str, Any] = {} if self.min_df is None else {"min_df": self.min_df}
         if self.word_pairs:
             text["ngram_range"] = (1, 2)
@@ -437,7 +437,7 @@ def _either(words: Iterable[str]) -> str:
 
 # ---------------------------------------------------------------------------------- estimators
 
-# The options that say something else to an estimator than their values.
+# The options that estimators do not take as they are.
 _APART = (
     "loss", "penalty", "class_weight", "no_intercept", "priors", "shrinkage", "schedule", "kappa",
     "average", "start",
@@ -447,7 +447,7 @@ _APART = (
 def build_model(given: ModelOptions) -> Any:
     """The estimator that the options describe; what is not given is left to the estimator.
 
-    What the table has a say in is still open, see `suit_table`.
+    Parameters that depend on the table are still open, see `suit_table`.
     """
     model = given.model or MODELS[0]
     offer = OFFERS[model]
@@ -481,7 +481,7 @@ def build_model(given: ModelOptions) -> Any:
 
 
 def _stochastic(given: ModelOptions, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of stochastic gradients, which are called otherwise."""
+    """The parameters of stochastic gradients, which have other names."""
     arguments = {name: value for name, value in arguments.items() if name not in ("C", "lam")}
     # The perceptron's updates are of one size, and the last of them makes no mistake.
     plain = given.loss == "perceptron"
@@ -501,18 +501,19 @@ def _stochastic(given: ModelOptions, arguments: dict[str, Any]) -> dict[str, Any
 
 
 def suit_table(model: Any, given: ModelOptions, *, n_classes: int | None, n_rows: int) -> Any:
-    """The estimator, with what the table has a say in.
+    """The estimator, with the parameters that depend on the table.
 
     Parameters
     ----------
     model : estimator
-        As `build_model` made it, and of another sort where the table settled another one.
+        The estimator that `build_model` made; another one is made if the table settled another
+        sort.
     given : ModelOptions
         The options, with the model settled.
     n_classes : int or None
-        Of the target; None of a quantity.
+        The number of classes of the target; None for a quantity.
     n_rows : int
-        Of the part to fit.
+        The number of rows to fit.
     """
     if type(model).__name__ != OFFERS[given.model or MODELS[0]].estimator:
         model = build_model(given)

@@ -1,4 +1,4 @@
-"""What ``fit`` measures beside its random split: by groups, on the latest rows, without leaks.
+"""The scores of ``fit`` beside its random split: by groups, on the latest rows, without leaks.
 
 A model is fitted again for each, from where the first one is and to a looser tolerance, and only
 where the table gives a reason.
@@ -31,14 +31,14 @@ from separatrix.tables.row_times import likely_time
 from separatrix.tables.table import quote
 
 _TOL = 1e-4
-# The scores from which on columns are searched that give the target away alone, and together with
-# others: the one good predictor of a table is none of the latter.
+# The scores from which columns are searched for those that give the target away, alone and together
+# with others: the one good predictor of a table is none of the latter.
 _HIGH, _TOO_HIGH = 0.9, 0.95
 # Fits without one column, and columns that are found so.
 _TRIED, _ROUNDS = 3, 4
-# Where there are twice as many rows, so many of them tell first that a column is no leak.
+# With at least twice as many rows, a sample of this many shows first whether a column is no leak.
 _FEW = 5_000
-# Their passes go on from a state that is more than weights.
+# Models whose passes go on from a state that is more than weights.
 _STEPWISE = ("sgd", "perceptron")
 
 
@@ -56,17 +56,17 @@ def other_scores(
     Parameters
     ----------
     out : Output
-        For what is to be warned of.
+        The output, for warnings.
     model : estimator
-        Fitted.
+        The fitted model.
     rows : SplitRows
-        Those in memory are looked at; of a table in passes a sample is, and where its score falls
-        all rows are fitted once more.
+        The rows of the fit. Those in memory are looked at; of a table in passes a sample is, and
+        where its score falls all rows are fitted once more.
     held_out : dict or None
         The scores on the rows that were held out.
     decision : Decision or None
     interrupted : Interruption
-        Ctrl-C ends the fits that are left.
+        The record of Ctrl-C, which ends the fits that are left.
     """
     if held_out is None or interrupted:
         return []
@@ -79,7 +79,7 @@ def other_scores(
     roles = [] if rows.options.test is not None else _roles_of(again, seen)
     for role, column, drawn in roles:
         if role == "group":
-            # What names the entities gives their targets away, but is no leak.
+            # A column that names the entities gives their targets away, but is no leak.
             groups.append(column)
         try:
             if drawn is not None and not _falls_by(out, drawn, role, column):
@@ -102,7 +102,7 @@ def other_scores(
 def _roles_of(again: _Again, seen: _Seen) -> list[tuple[str, str, _Seen | None]]:
     """The roles that columns of the table have by their looks, where no option gives one.
 
-    Each with the sample in which the score may fall; None of a table in memory.
+    Each comes with the sample in which the score may fall; None for a table in memory.
     """
     options, features, y = seen.rows.options, seen.rows.target.features, seen.rows.target.y
     if options.group is not None or options.time is not None:
@@ -324,10 +324,10 @@ def _leaks(
 
 
 def _substitutes(again: _Again, now: _Scored, passed: Sequence[str]) -> list[tuple[str, _Scored]]:
-    """Two columns of which each makes up for the other, and without which the score falls far.
+    """Two columns that make up for each other, and without which the score falls far.
 
-    What was repaid of a loan and what was recovered of it both follow the default: without either
-    of them the other still tells.  A score that hardly errs is looked at, and no other.
+    The amounts repaid of a loan and recovered of it both follow the default: without either of
+    them the other still reveals it.  Only a nearly perfect score is looked at.
     """
     if main_score(now.scores) <= TELLING:
         return []
@@ -342,7 +342,7 @@ def _substitutes(again: _Again, now: _Scored, passed: Sequence[str]) -> list[tup
 
 
 def _exchanged(now: _Scored, passed: Sequence[str]) -> list[str]:
-    """The columns of which exchanged values lower the score most, if they lower it far."""
+    """The columns whose exchanged values lower the score most, if they lower it far."""
     rows = now.rows
     assert isinstance(rows, MatrixRows)
     held = rows.held

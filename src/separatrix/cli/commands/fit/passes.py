@@ -66,7 +66,7 @@ from separatrix.tables.table import missing_marks
 
 # The share of the memory that a second fit takes beside the first.
 _BESIDE = 0.8
-# Fewer rows of a sample tell nothing of groups, times and leaks.
+# Fewer rows of a sample are no evidence of groups, times and leaks.
 _LEAST_SAMPLE = 400
 # The share of a sample that is held out where the rows to measure on are another table.
 _TEST_SIZE = 0.2
@@ -115,7 +115,7 @@ class BlockRows(SplitRows):
         return kept_until_end()
 
     def held_predictions(self, model: Any) -> tuple[Predictions, np.ndarray]:
-        """As in the base class; it keeps a few numbers of each row, and not the rows."""
+        """Predict as in the base class, keeping a few numbers of each row and not the rows."""
         parts, labels = [], []
         for block in self.measured.blocks:
             rows = block.load()
@@ -271,7 +271,7 @@ def _check_classes(options: FitOptions, classes: np.ndarray | None) -> None:
 
 
 def require_in_passes(model: Any, n_classes: int | None = None) -> None:
-    """Refuse a model that cannot be fitted in passes, to so many classes where that is known."""
+    """Refuse a model that cannot be fitted in passes, for the number of classes where known."""
     refusal = refusal_in_passes(model, n_classes)
     if refusal is not None:
         raise click.UsageError(TERMINAL(refusal)) from refusal
@@ -402,7 +402,7 @@ def _prepare(out: Output, checkpoint: str, resume: bool) -> None:
 
 
 def _forget(checkpoint: str) -> None:
-    """Without --resume nothing of an earlier fit counts."""
+    """Remove the checkpoint of an earlier fit, which counts for nothing without --resume."""
     try:
         os.unlink(checkpoint)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a fit says of itself: the model, its certificate, its threshold and how well it predicts."""
+"""The report of a fit: the model, its certificate, its threshold and how well it predicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``separatrix fit`` does, step by step."""
+"""The steps of ``separatrix fit``."""
 
 from __future__ import annotations
 
@@ -35,16 +35,17 @@ from separatrix.messages import Message, message_of, quoted
 from separatrix.persistence.model_file import StoredModel, check_writable
 from separatrix.report.files import twin_of
 
-# What lines of their own say: how far the fit got, and which columns bear which powers.
+# The messages with lines of their own: how far the fit got, and which columns bear which powers.
 _WITH_LINES_OF_THEIR_OWN = ("certificate", "degree_of_columns")
 
-# Of these columns that depend on one another need no warning before the fit: closed forms name them
-# themselves, and the kernel machine and the perceptron have no weights that they would leave open.
+# The models for which columns that depend on one another need no warning before the fit: closed
+# forms name them themselves, and the kernel machine and the perceptron have no weights that they
+# would leave open.
 _DETERMINED = ("lda", "qda", "lstsq", "kernel-svm", "perceptron")
 
 
 def run(out: Output, options: FitOptions) -> Exit:
-    """Read, split, encode, fit, measure, save, and report if asked to; return the exit code."""
+    """Read, split, encode, fit, measure, save, and report if requested; return the exit code."""
     reports = () if options.report is None else (options.report, twin_of(options.report))
     for path in filter(None, (options.output, options.plot, *reports)):
         check_writable(path)
@@ -191,7 +192,7 @@ def _exact(scores: dict[str, Any], details: dict[str, Any]) -> bool:
 
 
 def _report_not_separable(out: Output, error: NotSeparableError, rows: SplitRows) -> Exit:
-    """There is no hard margin: say so, with the proof where there is one."""
+    """Report that there is no hard margin, with the proof where there is one."""
     verdict = error.verdict
     record: dict[str, Any] = {"status": "not_separable"}
     entries = None
@@ -207,7 +208,7 @@ def _report_not_separable(out: Output, error: NotSeparableError, rows: SplitRows
             f"no plane separates {sides}, so there is no margin to maximise; a finite -C allows "
             "for overlap"
         )
-        # Of classes that are separable in part another witness says that they are not wholly so.
+        # For classes that are separable in part, another witness shows that they are not wholly so.
         witness = verdict.common or verdict.witness
         numbers = rows.numbers
         assert numbers is not None

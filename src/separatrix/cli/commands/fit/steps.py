@@ -38,7 +38,7 @@ def plane_record(model: Any, names: Sequence[str]) -> dict[str, Any] | None:
 
 
 def report_plane(out: Output, record: dict[str, Any], rows: SplitRows) -> None:
-    """Print the weights and the intercept, of a classifier as the equation of its boundary, too."""
+    """Print the weights and the intercept, for a classifier also the equation of its boundary."""
     text = f"({_listed(record['theta'])}), theta_0 = {_listed([record['theta_0']])}"
     if "equation" in record:
         text += f"; boundary {record['equation']}, above it {quoted(record['positive_side'])}"
@@ -48,9 +48,9 @@ def report_plane(out: Output, record: dict[str, Any], rows: SplitRows) -> None:
 
 
 def steps_record(model: Any, rows: SplitRows) -> list[dict[str, Any]] | None:
-    """What was recorded of each problem of a fit: corrections, or the bounds at every check.
+    """The record of each problem of a fit: corrections, or the bounds at every check.
 
-    There are at most ten thousand of them, and of wide corrections fewer; ``count`` has all.
+    It has at most ten thousand of them, and fewer of wide corrections; ``count`` has all.
     """
     traces = getattr(model, "trace_", None)
     if traces is None:

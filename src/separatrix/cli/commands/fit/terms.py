@@ -58,7 +58,7 @@ def with_terms(options: O) -> O:
     Raises
     ------
     click.UsageError
-        For options that cannot be meant together, and a formula that cannot be read.
+        If options cannot be meant together, or a formula cannot be read.
     """
     given: Any = options
     named = [f"--{name}" for name in OPTIONS if getattr(given, name)]

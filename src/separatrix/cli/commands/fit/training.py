@@ -1,4 +1,4 @@
-"""What ``fit`` and ``path`` share: the target, the rows, the words of a fit, its origin."""
+"""The common parts of ``fit`` and ``path``: the target, the rows, the words, the origin."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Target(LabelledTable):
     quantity : bool
         Whether `y` is a quantity.
     remark : str or None
-        What was settled for the user, in one line.
+        A remark on what was settled for the user, in one line.
     fingerprint : callable
         Waits for the fingerprint of the table, which is taken while other things are done.
     """
@@ -66,7 +66,7 @@ class Target(LabelledTable):
 
     @property
     def n_classes(self) -> int | None:
-        """None of a quantity."""
+        """The number of classes; None for a quantity."""
         return None if self.quantity else len(self.classes)
 
     def fit_encoder(
@@ -80,10 +80,10 @@ class Target(LabelledTable):
     ) -> Encoder:
         """The encoding of some rows for a model that sees numbers as they are, or standardised.
 
-        By default they are where coefficients are not to be read in the units of the table.
+        By default they are standardised unless coefficients are to be read in the table's units.
         """
         standardise = not in_units if standardise is None else standardise
-        # That columns give a quantity away shows when it is fitted exactly.
+        # Columns that give a quantity away show when it is fitted exactly.
         labels = None if self.quantity else self.y[rows]
         encoder = Encoder(standardise=standardise, reference=in_units, **encoding)
         return encoder.fit(features, labels)
@@ -152,7 +152,7 @@ def target_in(
 
 
 def given_roles(options: ModelOptions) -> dict[str, str | None]:
-    """The columns that say something of the rows and are no features."""
+    """The columns of groups, times and weights, by role."""
     return {role: getattr(options, role) for role in ("group", "time", "weight")}
 
 
@@ -179,12 +179,12 @@ def check_options_of_a_quantity(settled: ModelOptions, *, chosen: bool) -> None:
 def starting_values(
     options: ModelOptions, encoder: Encoder, n_classes: int | None
 ) -> dict[str, Any]:
-    """What a fit starts from, as estimators take it; nothing where nothing was given.
+    """The start of a fit, as estimators take it; empty where nothing was given.
 
     Raises
     ------
     click.UsageError
-        If the numbers are not as many as the weights.
+        If there are not as many numbers as weights.
     """
     given = options.start
     if given is None:
@@ -218,7 +218,7 @@ class SplitRows(ABC):
     Attributes
     ----------
     options : ModelOptions
-        They name the target and the model.
+        The options, which name the target and the model.
     encoder : Encoder
     quantity : bool
         Whether the target is a quantity.
@@ -227,7 +227,7 @@ class SplitRows(ABC):
     positive : label or None
         The positive class of two.
     n_fit, n_held : int
-        How many rows of the table are fitted, and how many are held out.
+        The numbers of rows of the table that are fitted and that are held out.
     given : tuple
         The rows to fit, as estimators take them: a matrix and labels, or row blocks and None.
     weighted : dict
@@ -237,7 +237,7 @@ class SplitRows(ABC):
     numbers : ndarray of int, or None
         The numbers of the rows to fit in the table, where they are known.
     findings : tuple of Finding
-        What is found in the matrix, and the encoder did not find.
+        The findings in the matrix that the encoder did not make.
     features : list of int or None
         The places of the features that are kept, where they are not all of the encoder's.
     """
@@ -261,7 +261,7 @@ class SplitRows(ABC):
 
     @abstractmethod
     def held_predictions(self, model: Any) -> tuple[Predictions, np.ndarray]:
-        """What a model says of the rows to measure on, and their labels.
+        """The predictions of a model for the rows to measure on, and their labels.
 
         Raises
         ------
@@ -271,7 +271,7 @@ class SplitRows(ABC):
 
     @abstractmethod
     def scores(self, model: Any, decision: Decision | None) -> dict[str, Any] | None:
-        """How well a model predicts the rows to measure on; None where there are none."""
+        """The scores of a model on the rows to measure on; None where there are none."""
 
     @abstractmethod
     def folds(self, cv: int) -> Any:
@@ -279,11 +279,11 @@ class SplitRows(ABC):
 
     @abstractmethod
     def data_record(self) -> dict[str, Any]:
-        """What a model file says of the table."""
+        """The record of the table in a model file."""
 
     @abstractmethod
     def test_record(self) -> dict[str, Any] | None:
-        """What a model file says of another table to measure on; None where there is none."""
+        """The record of another table to measure on in a model file; None where there is none."""
 
     @abstractmethod
     def make_report(self, stored: StoredModel) -> Any:
@@ -291,7 +291,7 @@ class SplitRows(ABC):
 
     @abstractmethod
     def evaluation(self, stored: StoredModel) -> Any:
-        """What pictures of a model that was just fitted are drawn from."""
+        """The data from which pictures of a model that was just fitted are drawn."""
 
     @abstractmethod
     def split_again(
@@ -304,12 +304,12 @@ class SplitRows(ABC):
         Raises
         ------
         DataError
-            If they cannot be split so.
+            If they cannot be split in that way.
         """
 
     @abstractmethod
     def without(self, kept: Sequence[int]) -> SplitRows:
-        """The same rows, of which some features are kept, by their places among those of now."""
+        """The same rows with some features, by the places of these among the present ones."""
 
     @abstractmethod
     def source_of(self, name: str) -> str:
@@ -322,11 +322,11 @@ class SplitRows(ABC):
         return found if self.features is None else [found[j] for j in self.features]
 
     def places_of(self, kept: Sequence[int]) -> list[int]:
-        """The places among all features of those at some places among the features of now."""
+        """The places among all features of some of the present features."""
         return [*kept] if self.features is None else [self.features[j] for j in kept]
 
     def alerted_leaks(self) -> set[str]:
-        """The columns of which an alert says that they give the target away."""
+        """The columns that give the target away according to an alert."""
         # A part of a date stands for the date.
         source = dict(zip(self.encoder.feature_names_, self.sources, strict=True))
         found = [*alerts_as_findings(self.encoder), *self.findings]
@@ -343,7 +343,7 @@ class SplitRows(ABC):
 
     @property
     def start(self) -> dict[str, Any]:
-        """What a fit starts from, as estimators take it; nothing where nothing was given."""
+        """The start of a fit, as estimators take it; empty where nothing was given."""
         return starting_values(self.options, self.encoder, self.n_classes)
 
     def until_saved(self) -> contextlib.AbstractContextManager[None]:
@@ -351,7 +351,7 @@ class SplitRows(ABC):
         return contextlib.nullcontext()
 
     def fitted_scores(self, model: Any) -> dict[str, Any] | None:
-        """How well a model predicts a quantity of the rows to fit; None where it is not printed."""
+        """The scores of a model of a quantity on the rows to fit; None where not printed."""
         return None
 
     @property
@@ -365,11 +365,11 @@ class SplitRows(ABC):
         return []
 
     def describe_passes(self, model: Any) -> str | None:
-        """How many passes over the rows a fit took, where it makes any."""
+        """The number of passes over the rows that a fit took, in words, where it makes any."""
         return None
 
     def how_to_resume(self, model: Any) -> str | None:
-        """How a fit that was interrupted is continued, where it is one in passes."""
+        """The way to continue a fit that was interrupted, where it is one in passes."""
         return None
 
     def largest_weights(self, model: Any) -> list[dict[str, Any]] | None:
@@ -381,7 +381,7 @@ class SplitRows(ABC):
         return largest_weights(model, names, spread, scales=scales, positive=self.positive)
 
     def origin(self, command: str, model: Any, **measured: Any) -> dict[str, Any]:
-        """What a model file says of where its model came from.
+        """The record of the origin of a model in its file.
 
         Parameters
         ----------
@@ -484,7 +484,7 @@ _FEW_ROWS = 12
 
 
 def describe_split(options: ModelOptions, fitted: int, held: int, how: str) -> str:
-    """How many rows are fitted and how many held out, and by what."""
+    """The numbers of rows that are fitted and held out, and the rule for it, in words."""
     if options.test is not None and held:
         return f"{fitted:,} to fit, {counted(held, 'row')} of {options.test} to measure on"
     if not held:

@@ -19,7 +19,7 @@ PLAIN = {
     "LogisticRegression": "logistic regression",
     "LinearSVC": "linear support vector machine",
 }
-# The attributes of these once fitted; a model with any other has more contents.
+# The attributes of these models once fitted; a model with any other has more contents.
 _FITTED = {
     "n_features_in_",
     "classes_",
@@ -34,24 +34,24 @@ _FITTED = {
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """What a model file holds.
+    """The contents of a model file.
 
     Attributes
     ----------
     description : dict
-        What a JSON document says of the model; without parameters and the names of features where
-        there is no model.
+        The model in a JSON document; without parameters and the names of features where there is
+        no model.
     certificate : Certificate, ResidualCertificate or None
     provenance : dict
     format_version : int
     library_version : str
     summary : str or None
-        Of the encoder, if there is one.
+        The summary of the encoder, if there is one.
     model, encoder : estimator and Encoder, or None
-        None where they were not made.
+        The objects; None where they were not made.
     decision : Decision or None
     support, details : dict
-        As :mod:`separatrix.assessment.records` has them.
+        The records of :mod:`separatrix.assessment.records`.
     """
 
     description: dict[str, Any]
@@ -77,7 +77,7 @@ def plain_contents(path: str) -> Contents | None:
     Raises
     ------
     ModelFileError
-        If the file is none, or damaged.
+        If the file is no model file, or damaged.
     """
     if not path:
         return None

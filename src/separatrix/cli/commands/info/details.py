@@ -1,6 +1,6 @@
-"""What there is to know of a model, in words.
+"""The details of a model, in words.
 
-Weights, priors, terms, ranks, learning rates; and of a kernel machine its support vectors, its
+Weights, priors, terms, ranks, learning rates; and for a kernel machine its support vectors, its
 approximation and its calibration.
 """
 
@@ -15,13 +15,13 @@ from separatrix.cli.output import LABEL_WIDTH, Output, terminal_width
 from separatrix.messages import counted, short
 from separatrix.tables.table import quote
 
-# Of terms and classes in a line of text or a table; --json has them all.
+# The most terms and classes in a line of text or a table; --json has them all.
 _IN_A_LINE = 6
 _IN_A_TABLE = 50
 
 
 def degree_alert(model: Any, columns: Sequence[str]) -> str | None:
-    """What to say where columns of a polynomial do not bear its degree; None where all do.
+    """The alert about columns of a polynomial that do not bear its degree; None where all do.
 
     Columns of two values, such as the levels of a category, have no powers at all, and nobody who
     fits a curve to a table expects them to.
@@ -52,7 +52,7 @@ def report_details(out: Output, record: dict[str, Any]) -> None:
 
 
 def print_details(out: Output, record: dict[str, Any]) -> None:
-    """Print, of a model file, all of it."""
+    """Print all details of a model file."""
     if "rank" in record:
         text = (
             f"{record['rank']:,} of {counted(record['columns'], 'column')} independent, condition "
@@ -116,7 +116,7 @@ def _gaussians(record: dict[str, Any]) -> str:
 
 def _corrections(record: dict[str, Any]) -> str:
     mistakes = counted(round(record["mistakes"]), "mistake")
-    # Of several classes each has passes of its own.
+    # Each of several classes has passes of its own.
     passes = "" if record["passes"] is None else f" in {counted(record['passes'], 'pass')}"
     return f"{counted(record['corrections'], 'correction')}{passes}, {mistakes} left"
 
@@ -137,7 +137,7 @@ def _steps(record: dict[str, Any]) -> str:
 
 
 def weights_per_unit(provenance: dict[str, Any], encoder: Any) -> list[dict[str, Any]]:
-    """The weights that a model file states, of one unit of their columns.
+    """The weights that a model file states, for one unit of their columns.
 
     Those of two classes point towards the positive one; earlier versions stated them towards the
     second class, whichever was positive.
@@ -170,8 +170,8 @@ def print_weights(
 def weight_lines(entries: Sequence[dict[str, Any]], width: int) -> list[str]:
     """A table of weights with what they point at, in lines of at most this width if that can be.
 
-    Weights are of one standard deviation (s.d.) and of one unit of the column. The bars go by the
-    first, and are left out where there is no room, as in narrow lines the second are.
+    Weights are for one standard deviation (s.d.) and for one unit of the column. The bars show the
+    first, and are left out where the line is too short, as in narrow lines the second are.
     """
     if not entries:
         return ["all zero"]
@@ -201,8 +201,8 @@ def weight_lines(entries: Sequence[dict[str, Any]], width: int) -> list[str]:
     return lines
 
 
-# The longest bar, the shortest that says something, the shortest name of a feature, and from which
-# width on there is room for everything.
+# The longest bar, the shortest that is legible, the shortest name of a feature, and the width from
+# which on all columns fit.
 _BAR, _LEAST_BAR, _SHORTEST, _WIDE = 20, 5, 12, 62
 
 
@@ -213,7 +213,7 @@ def _bar(share: float, width: int) -> str:
 
 
 def _direction(entry: dict[str, Any]) -> str:
-    """Where a larger value of the feature moves a row."""
+    """The direction in which a larger value of the feature moves a row."""
     first = short(entry["class"], 20)
     if "against" in entry:
         one, other = (first, short(entry["against"], 20))[:: 1 if entry["weight"] > 0.0 else -1]

@@ -1,4 +1,4 @@
-"""What ``separatrix info`` does."""
+"""The work of ``separatrix info``."""
 
 from __future__ import annotations
 

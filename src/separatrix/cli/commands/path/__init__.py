@@ -28,7 +28,7 @@ _PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
 
 
 def _parse_values(text: str) -> int | list[float]:
-    """How many values, or the values themselves, separated by commas."""
+    """The number of values, or the values themselves, separated by commas."""
     found = []
     with contextlib.suppress(ValueError):
         if text.strip().lstrip("+").isdecimal() and int(text) > 0:
@@ -101,7 +101,7 @@ class PathOptions(ModelOptions):
     )
 
     def to_dict(self) -> dict[str, Any]:
-        """The options by name, for the model file, without what is no part of what is fitted."""
+        """The options by name, for the model file, without those that are not part of the fit."""
         return {name: value for name, value in super().to_dict().items() if name != "cache"}
 
 

@@ -1,4 +1,4 @@
-"""What ``separatrix path`` does, step by step."""
+"""The steps of ``separatrix path``."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _over_blocks(out: Output, options: PathOptions) -> SplitRows:
 def _fit_path(
     out: Output, options: PathOptions, model: Any, rows: SplitRows
 ) -> tuple[Path, bool, list[str]]:
-    """The path, whether it was interrupted, and what it warned of."""
+    """The path, whether it was interrupted, and its warnings."""
     shared: dict[str, Any] = {"scoring": options.scoring, **rows.weighted}
     if options.cv is not None:
         shared["cv"] = rows.folds(options.cv)
@@ -152,7 +152,7 @@ def _fit_path(
         except PathInterrupt as stop:
             path, interrupted = stop.path, True
         except TypeError as error:
-            # What has no way in passes.
+            # The model or an option cannot be fitted in passes.
             raise click.UsageError(training.in_words(error, rows.encoder)) from error
     # That a fit is above its tolerance comes last.
     caught.sort(key=lambda warning: warning.category is ConvergenceWarning)
@@ -160,7 +160,7 @@ def _fit_path(
 
 
 def _is_to_be_widened(options: PathOptions, path: Path) -> bool:
-    """Whether the best value is the last of those that nobody has chosen."""
+    """Whether the best value is at an end of a range that the user did not choose."""
     chosen = options.values is not None and not isinstance(options.values, int)
     if chosen or options.cv is None or len(path.not_reached) or np.isnan(path.mean_scores).any():
         return False

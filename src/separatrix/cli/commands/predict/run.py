@@ -1,4 +1,4 @@
-"""What ``separatrix predict`` does."""
+"""The work of ``separatrix predict``."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ class _Part:
     ----------
     n_rows : int
     names : tuple of str
-        Of the columns.
+        The names of the columns.
     columns : dict of str to ndarray, or None
     lines : bytes
     changed : int
-        Cells of the lines that are not as they were.
+        The number of cells of the lines that were changed.
     beyond : ndarray of int
         Rows whose predicted number is beyond the range of numbers.
     """
@@ -196,7 +196,7 @@ def _warned(out: Output, parts: Iterator[_Part]) -> Iterator[_Part]:
 
 
 def _joined(parts: Iterator[_Part]) -> dict[str, Any]:
-    """Columns of all rows, of those of some rows at a time."""
+    """The columns of all rows, joined from those of some rows at a time."""
     first, *others = (part.columns for part in parts if part.columns is not None)
     return {
         name: np.concatenate([np.asarray(part[name]) for part in (first, *others)])
@@ -266,7 +266,7 @@ def _predictions(answers: _Answers, X: Any) -> dict[str, Any]:
     else:
         predicted = predictions(model, X, answers.decision).labels
     if hasattr(model, "classes_") and isinstance(model.classes_[0], str):
-        # Of each class there is one text, whatever the number of rows.
+        # There is one text for each class, whatever the number of rows.
         codes = codes_of(predicted, model.classes_)
         predicted = Categorical(codes.astype(np.int32), model.classes_.astype(object))
     columns = {"prediction": predicted}
@@ -277,7 +277,7 @@ def _predictions(answers: _Answers, X: Any) -> dict[str, Any]:
         columns |= zip((f"probability_{c}" for c in labels), model.predict_proba(X).T, strict=True)
     if answers.scores:
         values = class_scores(model, X)
-        # Of two classes there is one score; it is that of the second.
+        # Two classes have one score, that of the second.
         scored, values = (labels[1:], values[:, None]) if values.ndim == 1 else (labels, values)
         columns |= zip((f"score_{c}" for c in scored), values.T, strict=True)
     return columns
@@ -308,7 +308,7 @@ def _write(out: Output, options: PredictOptions, answers: _Answers, parts: Itera
         write_atomically(options.output, (part.lines for part in counted_parts()))
     else:
         for part in counted_parts():
-            # As they are: nothing in them is for click to take out.
+            # Written as they are: click has nothing to take out of them.
             write(part.lines.decode("utf-8", "surrogatepass"), color=True)
     if options.output is not None:
         out.note(f"{count:,} predictions in {options.output}")
@@ -320,7 +320,7 @@ def _write(out: Output, options: PredictOptions, answers: _Answers, parts: Itera
         )
 
 
-# What spreadsheets take for the start of a formula (OWASP, "CSV Injection"), in both widths.
+# The signs that begin a formula in a spreadsheet (OWASP, "CSV Injection"), in both widths.
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 # Control characters, and marks that turn the direction of writing.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -338,7 +338,7 @@ class _Csv:
     Attributes
     ----------
     changed : int
-        How many cells are not as they were.
+        The number of cells that were changed.
     """
 
     def __init__(self, *, raw: bool, mark: str) -> None:

@@ -18,7 +18,7 @@ separatrix report income.separatrix table.csv --json | jq .alerts.counts
 """
 
 
-# What the name of a folder may end with.
+# The separators that the name of a folder may end with.
 _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 
@@ -80,7 +80,7 @@ def check_report(output: str, *, data: str, model: str, option: str) -> None:
     model : str
         The model file that is read or written.
     option : str
-        What names the page.
+        The option that names the page.
 
     Raises
     ------

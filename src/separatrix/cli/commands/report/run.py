@@ -1,4 +1,4 @@
-"""What ``separatrix report`` and ``fit --report`` do, step by step."""
+"""The steps of ``separatrix report`` and ``fit --report``."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def of_blocks(
 ) -> Report:
     """The report whose figures are of all rows of row blocks, and its pictures of a sample.
 
-    ``test``: those of another table to measure on.  ``fitted``: whether these are the rows of the
-    fit.
+    ``test``: row blocks of another table to measure on.  ``fitted``: whether these are the rows of
+    the fit.
     """
     from separatrix.assessment.measuring import measure_blocks
 

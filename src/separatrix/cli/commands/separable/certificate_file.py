@@ -15,7 +15,7 @@ Each verdict is what ``Separability.to_dict`` gives, with exact numbers as text.
 of the encoded matrix, so that another version of a library that encodes to other numbers can be
 distinguished from a witness that is wrong.
 
-There is no checksum over the file: nothing in it is believed.
+There is no checksum over the file: nothing in it is trusted.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from separatrix.cli.output import Output, aligned
 from separatrix.geometry.separation.witness import MultiplierWitness
 from separatrix.messages import counted
 
-# Of rows in a line of text or a table; --json has them all.
+# The most rows in a line of text or a table; --json has them all.
 MOST_ROWS = 10
 
 
@@ -19,7 +19,7 @@ def record(
 ) -> list[dict[str, Any]]:
     """Rows of the file with their classes and weights; the weights of a class have the sum 1.
 
-    Through the origin the weights of both classes together have.
+    For a plane through the origin the weights of both classes together have the sum 1.
     """
     labels = y[list(witness.rows)].tolist()
     positive = witness.sides.positive

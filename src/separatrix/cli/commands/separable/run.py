@@ -1,4 +1,4 @@
-"""What ``separatrix separable`` does, step by step."""
+"""The steps of ``separatrix separable``."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _gap(raw: RawTable, verdict: Separability) -> str:
     width = f"{low:.6g}" if tight else f"between {low:.6g} and {high:.6g}"
     through = "" if verdict.fit_intercept else ", with the plane through the origin"
     held = f", held by {_rows(raw, margin.support)}" if margin.support else ""
-    # Of the whole classes, not of two rows: half of it is the largest margin.
+    # The band is that of the whole classes, not of two rows: half of it is the largest margin.
     return f"the widest empty band between the classes is {width} wide{through}{held}"
 
 
@@ -228,7 +228,7 @@ def _short_proof(raw: RawTable, verdict: Separability) -> str:
 
 
 def _record(raw: RawTable, verdict: Separability) -> dict[str, Any]:
-    """What the JSON document says of a verdict, rows as the file counts them."""
+    """The record of a verdict in the JSON document, with rows as the file counts them."""
     negative, positive = verdict.classes
     plane, margin = verdict.hyperplane, verdict.margin
     record: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What ``separatrix studio`` does."""
+"""The work of ``separatrix studio``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run(out: Output, options: StudioOptions) -> Exit:
 
 
 def _numbers(features: Table) -> tuple[dict[str, np.ndarray], list[str]]:
-    """The columns of numbers, NaN where a value is missing; and what placeholders are in them."""
+    """The columns of numbers, NaN where a value is missing, and notes on their placeholders."""
     columns: dict[str, np.ndarray] = {}
     alerts: list[str] = []
     for name in features.names:
@@ -67,7 +67,7 @@ def _numbers(features: Table) -> tuple[dict[str, np.ndarray], list[str]]:
 
 
 def _fitting(out: Output, kernel: StudioModel, models: list[str]) -> list[str]:
-    """Those of some models that can be fitted to the points; the others are noted."""
+    """The models that can be fitted to the points; the others are noted."""
     state, kept = kernel.traits["state"], []
     for model in models:
         own = {**state, "model": model, "parameters": {}}
@@ -84,7 +84,7 @@ def _export(out: Output, options: StudioOptions, kernel: StudioModel) -> Exit:
 
     assert options.export is not None
     state = kernel.traits["state"]
-    # A curve to y is asked for by points without classes, which a table has.
+    # A curve to y is fitted to points without classes, and those of a table have classes.
     own = state["model"]
     others = [model for model in PANELS if model not in (own, "regression")]
     models = [own] if own == "regression" else [own, *_fitting(out, kernel, others)]
@@ -105,8 +105,8 @@ def _serve(
 
     out.note("loading compiled loops, which takes a moment")
     warm.reply({"type": "ask", "seq": 0, "state": warm.traits["state"]})
-    # What is loaded stays. To look through it for garbage takes a tenth of a second, now and then
-    # in the middle of a drag.
+    # The loaded modules stay. To look through them for garbage takes a tenth of a second, now and
+    # then in the middle of a drag.
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""What ``separatrix summary`` does, step by step."""
+"""The steps of ``separatrix summary``."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from separatrix.tables import Table
 from separatrix.tables.curves import Curve
 from separatrix.tables.table import NoSuchColumn, missing_mask, quote
 
-# Columns of a line, as those of the table's own remarks.
+# The most letters in a line, as in the remarks of the summary itself.
 _WIDTH = 100
-# Of rows in a refusal.
+# The most rows that a refusal names.
 _ALONE = 3
 
 
@@ -76,7 +76,7 @@ def run(out: Output, options: SummaryOptions) -> Exit:
         found = found.of_other_class(model.classes_.tolist())
     target = stored.provenance.get("target")
     if target is not None:
-        # Of classes the summary names the one whose odds are meant.
+        # For classes the summary names the one whose odds are meant.
         found = replace(found, target=f"{target}: {found.target}" if found.target else str(target))
     width = min(_WIDTH, terminal_width())
     for line in found.in_width(width).splitlines():
@@ -100,7 +100,7 @@ def run(out: Output, options: SummaryOptions) -> Exit:
 
 
 def _rows_alone(X: Any, numbers: np.ndarray, names: Sequence[str]) -> str:
-    """Which rows have a column to themselves, in words: they are fitted whatever their target."""
+    """The rows that alone fill a column, in words: they are fitted whatever their target."""
     filled = sparse.csc_matrix(X)
     filled.eliminate_zeros()
     alone = np.flatnonzero(np.diff(filled.indptr) == 1)
@@ -164,7 +164,7 @@ def _clusters(table: Table, name: str | None, numbers: np.ndarray) -> np.ndarray
 
 
 def describe_units(encoder: Any) -> list[str]:
-    """What a unit of each sort of column is, in lines."""
+    """The unit of each sort of column, in lines."""
     kinds = encoder.kinds_
     lines = []
     if "number" in kinds.values():

@@ -1,4 +1,4 @@
-"""What ``separatrix verify`` does, step by step."""
+"""The steps of ``separatrix verify``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(out: Output, options: VerifyOptions) -> Exit:
         rows = {"X": X, "y": y, "sample_weight": weights}
     out.answer("weights", _describe_digest(stored.digest, stored.format_version))
     claimed = stored.model.certificate_
-    # Of other data nothing was promised, so there is nothing to advise.
+    # Nothing was promised for other data, so there is nothing to advise.
     out.answer("stored", describe_certificate(stored.model, claimed, advice=same_data))
     recomputed, against = None, None
     try:
@@ -78,7 +78,7 @@ def run(out: Output, options: VerifyOptions) -> Exit:
 
 
 def _require_claims(options: VerifyOptions, stored: StoredModel) -> None:
-    """Refuse a model that claims nothing, or does not say of which rows."""
+    """Refuse a model that claims nothing, or does not state for which rows."""
     if not hasattr(stored.model, "certificate_"):
         raise ModelFileError(
             f"'{options.model}' has no certificate, because it was not yet fitted to rows of every "
@@ -93,7 +93,7 @@ def _require_claims(options: VerifyOptions, stored: StoredModel) -> None:
 
 
 def _compare_data(out: Output, stored: StoredModel, count: int, fingerprint: str) -> bool:
-    """Whether these are the data of the fit, and a line that says so."""
+    """Whether these are the data of the fit, which is also printed."""
     recorded = stored.provenance["data"]
     same: bool = fingerprint == recorded["fingerprint"]
     what = "the same as those" if same else f"NOT the same as the {recorded['rows']:,}"
