@@ -242,6 +242,23 @@ def test_every_docstring_begins_with_its_subject():
     assert found == []
 
 
+# A parameter or an attribute with its type, and a description below it that has no subject.
+_DESCRIBED = re.compile(
+    r"^( +)([\w*]+) : .+\n"
+    r"\1    (Of|As many|So many|Some of|By how much|By which|How much|How many)\b",
+    re.MULTILINE,
+)
+
+
+def test_every_description_of_a_parameter_begins_with_its_subject():
+    found = [
+        f"{source.path.name}: {name}"
+        for source in sources()
+        for _, name, _ in _DESCRIBED.findall(source.path.read_text("utf-8"))
+    ]
+    assert found == []
+
+
 # --- what builds the pages, where it is installed -------------------------------------------
 
 

@@ -42,7 +42,8 @@ class Options:
     Attributes
     ----------
     as_json, quiet : bool
-        How it answers.
+        Whether the answer is one JSON document, and whether warnings, notes and reports of what
+        was done are left out.
     names : tuple of str
         The other options in the order in which they were given, then those that were not.
     """
@@ -90,7 +91,7 @@ def _complete_column(
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-# What the shell offers, by what stands for the value in the help.
+# The completions of the shell, by the placeholder of the value in the help.
 _COMPLETIONS = {"FILE": _complete_file, "COL": _complete_column}
 
 
@@ -108,13 +109,13 @@ def option(
     ----------
     help : str
     kind : click.ParamType, tuple of str or bool, optional
-        What the option takes: text when not given, one of some words, or nothing (`bool`).
+        The type of the value: text when not given, one of some words, or none (`bool`).
     last : bool
         Whether it comes after the fields of classes that inherit it, in their `last_group`.
     flags : tuple of str
-        How it is written, where that is not the name of the field.
+        The option as it is written, where that is not the name of the field.
     **attributes
-        Of `click.Option`.
+        Attributes of `click.Option`.
     """
     attributes |= {"is_flag": True} if kind is bool else {"type": kind}
     if isinstance(kind, tuple):
@@ -210,9 +211,9 @@ def command(
 ) -> Callable[[Callable[[O], O]], click.Command]:
     """A command whose help starts with `examples`, and which the list of commands sums up.
 
-    What is decorated gets the options, refuses those that cannot be meant, and returns them as
-    they are settled; its docstring is the command's help. The work is done by the function ``run``
-    of the module ``run`` beside it, which is imported only then: that takes a second.
+    The decorated function gets the options, refuses those that cannot be meant, and returns them
+    as they are settled; its docstring is the command's help. The work is done by the function
+    ``run`` of the module ``run`` beside it, which is imported only then: that takes a second.
     """
 
     def decorate(check: Callable[[O], O]) -> click.Command:
@@ -254,7 +255,11 @@ def _common() -> list[click.Parameter]:
         click.Option(
             ["--json", "as_json"], is_flag=True, help="Print one JSON document on stdout."
         ),
-        click.Option(["-q", "--quiet"], is_flag=True, help="Print warnings and errors only."),
+        click.Option(
+            ["-q", "--quiet"],
+            is_flag=True,
+            help="Print only the answer, and why an exit code is not 0.",
+        ),
         click.Option(
             ["--threads"],
             type=COUNT,
@@ -269,12 +274,12 @@ def _common() -> list[click.Parameter]:
 
 
 class Parsed(click.ParamType):
-    """What a function makes of a text; its `ValueError` says why that cannot be.
+    """The result of a function for a text; its `ValueError` states why there is none.
 
     Parameters
     ----------
     name : str
-        How the help calls such a text.
+        The name of such a text in the help.
     parse : callable
     """
 
@@ -460,7 +465,7 @@ def _parse_lines(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class LineOptions(Options):
-    """Where a table lies in its file; a model does not remember it, as another file has its own."""
+    """The place of a table in its file; a model does not store it, as another file has its own."""
 
     header: str | None = option(
         "The number of the line with the names of the columns, 4,5 for two lines, or none where "
@@ -595,7 +600,7 @@ def refuse_to_overwrite_inputs(
     model : str, optional
         The model file that is read.
     option : str
-        What names the output.
+        The option that names the output.
 
     Raises
     ------
@@ -632,9 +637,9 @@ def check_picture(
     Parameters
     ----------
     path : str
-        What ``--plot`` names.
+        The file that ``--plot`` names.
     endings : sequence of str
-        Those that the name may have.
+        The endings that the name may have.
     data : sequence of str
         The tables that are read, as the user names them.
     others : sequence of str
@@ -671,9 +676,9 @@ def refuse_to_overwrite_others(
     looks_right : callable, optional
         Whether a file is of the sort that will be written: by default, whether it is a model.
     option : str
-        What names the output.
+        The option that names the output.
     other : str
-        What to say of a file of another sort.
+        A description of a file of another sort.
 
     Raises
     ------
