@@ -5,7 +5,7 @@ Run ``python -m benchmarks`` from the repository root, with the package installe
 Every row of the table is one objective on one data set, the same for all solvers. Each solver's own
 tolerance is swept from loose to tight, each point it returns is valued by `benchmarks.objectives`
 (plain NumPy, float64, nothing of the library), and the time to a target is that of the fastest run
-whose relative suboptimality is at or below the target. What a solver says of itself plays no part.
+whose relative suboptimality is at or below the target. A solver's own claims play no part.
 
 The files, in the order of use:
 
@@ -20,13 +20,13 @@ The files, in the order of use:
 - ``report.py``: the tables, the targets, and the documentation's page, all from one JSON document.
 
 ``python -m benchmarks.certificates`` and ``python -m benchmarks.tampering`` measure no time: they
-attack the certificates of fits, and what ``verify`` says of altered models.
+attack the certificates of fits, and the verdicts of ``verify`` on altered models.
 
 - ``hostile_data.py``: random small problems of the kinds that floating point is bad at;
 - ``certificates.py``: every model, loss, penalty, solver and kernel fitted to these;
-- ``certificate_judge.py``: what of a certificate is provably false, in interval arithmetic, without
-  any code of the library;
+- ``certificate_judge.py``: the provably false claims of a certificate, in interval arithmetic,
+  without any code of the library;
 - ``tampering.py``: every estimator that can be verified, with each of its numbers altered;
-- ``tampering_judge.py``: what the numbers of a model are worth, in fractions and in balls;
+- ``tampering_judge.py``: the objectives at the numbers of a model, in fractions and in balls;
 - ``attacks.py``: the options and the processes of both.
 """

@@ -64,11 +64,11 @@ from separatrix.solvers.warm_starts import Continuation
 __all__ = ["ABLATIONS", "Ablation", "Found", "main", "measure", "text"]
 
 TOL = 1e-6
-# Fits on each side that are timed, and the seconds after which one is broken off.
+# The number of timed fits on each side, and the seconds after which a fit is broken off.
 REPEATS, LIMIT = 5, 40.0
-# One that takes more seconds is repeated once, and one that ends above the gap never.
+# A fit that takes more seconds is repeated once, and one that ends above the gap never.
 LONG = 4.0
-# From which ratio on a trick earns its place.
+# The ratio from which on a trick earns its place.
 EARNED = 1.3
 
 Fit = Callable[[], bool]
@@ -78,7 +78,7 @@ Fit = Callable[[], bool]
 class Ablation:
     """A trick on a row: a fit with it and one without, each of which returns if it is certified.
 
-    ``sides`` reads the data and gives both.
+    ``sides`` reads the data and returns both fits.
     """
 
     trick: str
@@ -88,7 +88,7 @@ class Ablation:
 
 @dataclass(frozen=True)
 class Found:
-    """Medians in milliseconds of the process's own clock, and which sides ended above the gap."""
+    """Median times in milliseconds of the process's clock, and which sides ended above the gap."""
 
     trick: str
     row: str
@@ -98,7 +98,7 @@ class Found:
 
     @property
     def ratio(self) -> float:
-        """By how many times the fit takes longer without the trick."""
+        """The time of the fit without the trick, divided by the time with it."""
         return self.lacking / self.having
 
 
@@ -235,7 +235,7 @@ def _paths(
 
 @contextlib.contextmanager
 def _without_tiles() -> Iterator[None]:
-    """As on a processor for which the tiles are not made."""
+    """Switch the tiles off, as on a processor for which they are not made."""
     before = outer_products.KNOWN, narrow_products.KNOWN
     outer_products.KNOWN = narrow_products.KNOWN = False
     try:
@@ -301,7 +301,7 @@ def _digits() -> Any:
 
 @cache
 def _separable(n: int, d: int, margin: float) -> tuple[np.ndarray, np.ndarray]:
-    """Normal rows, but for those that are too near to a plane."""
+    """Normally distributed rows without those too near to a plane, and the side of each."""
     rng = np.random.default_rng(0)
     X, w = rng.normal(size=(n, d)), rng.normal(size=d)
     score = X @ w / np.linalg.norm(w)
@@ -320,7 +320,7 @@ def _images() -> Any:
 
 @cache
 def _words() -> Any:
-    """Some of the reviews, in classes that some of the words decide about."""
+    """The first 4,000 reviews, in five classes that depend on a twentieth of the words."""
     X, rng = _workload("reviews")[0][:4000], np.random.default_rng(0)
     weights = rng.normal(size=(X.shape[1], 5)) * (rng.random((X.shape[1], 1)) < 0.05)
     scores = X @ weights
@@ -348,7 +348,7 @@ def _taller() -> Any:
 
 
 def _lasso(n: int, d: int, share: float) -> Callable[[], Any]:
-    """Squared residuals under L1, at a share of the strength that leaves no weight."""
+    """Squared residuals with L1, at a share of the least strength at which all weights are zero."""
     rng = np.random.default_rng(0)
     X, w = np.asfortranarray(rng.normal(size=(n, d))), np.zeros(d)
     w[:30] = rng.normal(size=30)
@@ -401,7 +401,7 @@ def _rows(
     penalty: Any = None,
     **options: Any,
 ) -> dict[str, Callable[[], Any]]:
-    """Objectives on one data set, by what they are called."""
+    """Objectives on one data set, by name."""
     words = name if penalty is None else f"{name} L1"
     return {
         f"{words} {loss} C={C:g}": _objective(data, loss, C, penalty, **options)
@@ -621,7 +621,7 @@ def measure(ablation: Ablation, repeats: int = REPEATS) -> Found:
 
 
 def text(found: Sequence[Found]) -> str:
-    """A table of all rows, by the best row of each trick, and which tricks earn nothing."""
+    """A table of all rows, by the best row of each trick, and the tricks that earn nothing."""
     best: dict[str, float] = {}
     for one in found:
         best[one.trick] = max(best.get(one.trick, 0.0), one.ratio)

@@ -1,4 +1,4 @@
-"""What the attacks share: their options, their processes, and what counts as a refusal."""
+"""The options and processes that the attacks share, and the test for refusals."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def parser(
 
 
 def one_thread_each() -> None:
-    """Tell numerical libraries to use one thread, unless the environment says otherwise.
+    """Limit numerical libraries to one thread, unless the environment sets another number.
 
     Threads cost tiny problems more than they bring.  Processes that are started later inherit it.
     """
@@ -66,7 +66,7 @@ def _own_cache(numbers: Any) -> None:
 def results(
     work: Callable[[_Task], list[_Result]], tasks: Iterable[_Task], jobs: int
 ) -> Iterator[_Result]:
-    """What the tasks come to, in their order; no more of them are begun than are needed next.
+    """The results of the tasks, in order; no more tasks are begun than are needed next.
 
     The library must not be loaded where ``work`` is defined: each process chooses its cache of
     compiled code before.
@@ -90,13 +90,13 @@ def results(
             while waiting:
                 yield from waiting.popleft().result()
         finally:
-            # Whoever has enough does not wait for the rest.
+            # A caller that has enough results does not wait for the rest.
             pool.shutdown(wait=False, cancel_futures=True)
 
 
 # --- exceptions ---------------------------------------------------------------------------------
 
-# What a sentence for users does not say.
+# Words of internal errors, which a sentence for users does not contain.
 _INTERNAL = re.compile(
     r"broadcast|fsum|math (domain|range)|singular matrix|division by zero|out of bounds|"
     r"NoneType|has no attribute|invalid value encountered|must not contain infs|"
@@ -118,7 +118,7 @@ def is_refusal(error: Exception) -> bool:
 
 
 def crash(error: Exception) -> str:
-    """An exception that is none, and where it was raised."""
+    """The text of an exception that is no refusal, and where it was raised."""
     where = traceback.extract_tb(error.__traceback__)[-1]
     file = os.path.basename(where.filename)
     return f"{type(error).__name__}: {error} ({file}:{where.lineno})"

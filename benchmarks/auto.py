@@ -60,29 +60,30 @@ NAMED = (
 )
 PEER, DEFAULT = "scikit-learn", "scikit-learn's default"
 WORST = 20
-# What is asked for: of `auto` beside the best by name and of columns beside rows, in most cells and
-# in all; and the seconds from which on scikit-learn's default must not be faster.
+# The largest allowed ratios of times, of `auto` to the best by name and of columns to rows: in the
+# given share of the cells, and in all; and the seconds above which scikit-learn's default must not
+# be faster.
 MOST, SHARE = {"named": (1.3, 2.0), "columns": (1.15, 1.5)}, 0.95
 NOTICED = 0.02
-# Entries in a row of the sparse kinds.
+# The least and the largest number of entries in a row of the sparse kinds.
 _ENTRIES = {"words": (2.0, 150.0), "one-hot": (2.0, 40.0)}
-# Runs shorter than this are repeated, and how often a setting is run at most.
+# The seconds below which a run is repeated, and the most runs of a setting.
 _SHORT, _REPEATS = 0.2, 3
 # Contenders that are about as fast as the fastest, within this factor, are run in turns once more:
-# what else the machine does then slows all of them alike.
+# other load on the machine then slows all of them alike.
 _CLOSE = 2.0
-# The gap to which the bound is found that scikit-learn's point is judged by; and the least that it
-# is taken to be off, for that bound is no better.
+# The gap of the bound that scikit-learn's point is judged by; and the least gap that the point is
+# assumed to have, for the bound is no better.
 _REFERENCE, _FLOOR = 1e-9, 1e-8
-# Turns of the default and of `auto` to the same accuracy; and when they have taken so many seconds.
+# The turns of the default and of `auto` to the same accuracy; and the seconds that end them.
 _TURNS, _ENOUGH = 7, 3.0
-# Where another contender is far ahead nobody waits for one: so many times its time, and this.
+# The limit of a run: this multiple of the fastest contender's time, and at least these seconds.
 _PATIENCE, _LEAST = 8.0, 0.5
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One made table, and what is to be minimised on it."""
+    """One generated table, and the objective that is minimised on it."""
 
     seed: int
     number: int
@@ -93,7 +94,7 @@ class Cell:
     density: float
     spread: float  # decades that the scales of columns differ by, to either side
     positive: float  # the share of the class +1
-    sharpness: float  # of the labels: how certain the scores make them
+    sharpness: float  # how certain the scores make the labels
     classes: int
     loss: str
     C: float
@@ -120,7 +121,7 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """What it is, in a line of the table."""
+        """The description of the cell in a line of the table."""
         parts = [f"{self.rows:,} x {self.columns:,} {self.row.question}", f"C={self.C:.2g}"]
         if self.sparse:
             parts.append(f"{self.density * self.columns:.0f} a row")
@@ -138,12 +139,12 @@ class Cell:
 
 
 def _between(rng: np.random.Generator, low: float, high: float) -> float:
-    """A number whose logarithm is uniform."""
+    """A random number whose logarithm is uniformly distributed."""
     return float(math.exp(rng.uniform(math.log(low), math.log(high))))
 
 
 def draw(seed: int, number: int, size: float) -> Cell:
-    """A cell, the same whatever others are drawn; ``size`` is the most entries that are stored."""
+    """A cell, independent of the other cells; ``size`` is the largest number of stored entries."""
     rng = np.random.default_rng([seed, number])
     kinds = ("independent", "correlated", "factors", "one-hot", "words")
     kind = str(rng.choice(kinds, p=(0.3, 0.2, 0.2, 0.15, 0.15)))
@@ -184,7 +185,7 @@ def draw(seed: int, number: int, size: float) -> Cell:
 
 
 def drawn(seeds: Iterable[int], count: int, size: float) -> list[Cell]:
-    """So many cells of each seed."""
+    """The first ``count`` cells of each seed."""
     return [draw(seed, number, size) for seed in seeds for number in range(count)]
 
 
@@ -260,7 +261,7 @@ def made(cell: Cell) -> Data:
 
 
 def peer(cell: Cell) -> Solver | None:
-    """What scikit-learn's estimator takes by default for the cell; None where it has none."""
+    """The solver that scikit-learn's estimator uses for the cell by default; None without one."""
     if cell.loss in ("log", "multinomial"):
         name = "lbfgs" if cell.l1_ratio == 0.0 else "liblinear"
     else:
@@ -277,7 +278,7 @@ def default(cell: Cell) -> Solver | None:
 
 
 def contenders(cell: Cell, limit: float) -> dict[str, tuple[Solver, str]]:
-    """Solvers by name, each with the form of the data that it gets; whether they apply they say."""
+    """Solvers by name, each with its form of the data; one that does not apply fails by itself."""
     form = "csr" if cell.sparse else "dense"
     found = {"auto": (own("auto", GAPS, limit), form)}
     if not cell.sparse:
@@ -405,7 +406,7 @@ class Bench:
         return found
 
     def _default(self, cell: Cell, solver: Solver, form: str, runs: dict[str, dict]) -> dict:
-        """scikit-learn's default, and `auto` to the gap at which that has ended, in turns."""
+        """scikit-learn's default, and `auto` to the gap that the default reached, in turns."""
         found: dict = {"seconds": {}, "primal": None, "over": None}
         limit = self.patience * self.limit
         theirs = self.run(solver, form, cell, solver.settings[0], limit)
@@ -446,7 +447,7 @@ def fastest_of(runs: dict[str, dict], gap: float, names: Iterable[str]) -> tuple
 
 @dataclass(frozen=True)
 class Line:
-    """A cell to one gap: seconds of `auto` and of those beside it, None where there are none."""
+    """The times of a cell to one gap, of `auto` and of the others; None where there are none."""
 
     cell: dict
     gap: float
@@ -458,13 +459,13 @@ class Line:
 
     @property
     def behind(self) -> float | None:
-        """How many times the best named solver's time `auto` took, at least."""
+        """The time of `auto`, or at least its limit, divided by the best named solver's time."""
         own = self.auto if self.auto is not None else self.over
         return own / self.named[0] if own is not None and self.named else None
 
 
 def lines(document: dict) -> Iterator[Line]:
-    """The cells that were measured, to each gap."""
+    """The lines of the measured cells, one for each gap."""
     for cell in document["cells"]:
         runs = cell["runs"]
         if "auto" not in runs:
@@ -491,7 +492,7 @@ def _distribution(title: str, ratios: list[float], most: Sequence[float]) -> lis
 
 
 def _beside_default(document: dict) -> list[str]:
-    """How `auto` stands beside scikit-learn's default at the accuracy of that, the worst first."""
+    """The comparison of `auto` with scikit-learn's default at equal accuracy, the worst first."""
     cells = [
         (run["ours"] / run["theirs"], run, cell)
         for cell in document["cells"]
@@ -520,7 +521,7 @@ def _beside_default(document: dict) -> list[str]:
 
 
 def text(document: dict) -> str:
-    """How the ratios are distributed, and the cells in which `auto` is furthest behind."""
+    """The distribution of the ratios, and the cells in which `auto` is furthest behind."""
     parts = []
     for gap in GAPS:
         these = [line for line in lines(document) if line.gap == gap]
@@ -583,7 +584,7 @@ def seeds_of(words: str) -> list[int]:
     Raises
     ------
     argparse.ArgumentTypeError
-        For anything else.
+        For any other text.
     """
     try:
         found: list[int] = []

@@ -1,7 +1,7 @@
 """A judge of certificates that shares no code with the library.
 
-It takes a fitted model and the data that it was fitted to, and says what of ``certificate_`` is
-provably false:
+It takes a fitted model and the data that it was fitted to, and reports which claims of
+``certificate_`` are provably false:
 
 - ``primal``: the exact objective at the returned coefficients is above ``certificate_.primal``;
 - ``dual``: a point is known at which the exact objective is below ``certificate_.dual``;
@@ -48,10 +48,10 @@ __all__ = [
     "rational",
 ]
 
-# Bits with which a comparison is tried, one after the other.
+# The precisions in bits with which a comparison is tried, one after the other.
 _BITS = (128, 256, 512, 1024, 2048, 4096, 8192, 16384)
-# Bits of the search for better points: of a smooth objective, of one with kinks, and once more
-# of a smooth one where that came to no end.
+# The precision in bits of the search for better points: for a smooth objective, for one with
+# kinks, and for the second search of a smooth one if the first did not end.
 _SMOOTH, _KINKED, _MORE = 512, 768, 2048
 # The search ends when another step promises less than this, relative to the objective.
 _ENOUGH = arb(2) ** -80
@@ -153,7 +153,7 @@ class Problem:
     n_rows = 0
 
     def value(self, point: list[arb]) -> arb:
-        """The objective, as an interval that holds it, at the precision of the moment."""
+        """The objective, as an interval that holds it, at the current precision."""
         raise NotImplementedError
 
     def smooth(self, point: list[arb], width: arb) -> arb:
@@ -163,27 +163,27 @@ class Problem:
     def step(
         self, point: list[arb], width: arb, zone: arb | None = None, first: bool = False
     ) -> tuple[arb, list[arb], arb]:
-        """Value, Newton step, and slope along it.
+        """The value, the Newton step, and the slope along it.
 
-        ``zone``: which terms are taken to be on their kinks, where it is not ``width`` that says
-        so; ``first`` for a point that another method found, which lies on both sides of them.
+        ``zone`` is the distance from a kink within which a term is taken to be on it, by default
+        ``width``; ``first`` is for a point that another method found, which lies on both sides.
         """
         raise NotImplementedError
 
     def solve(self, point: list[arb], loss: _Local, penalty: _Local) -> tuple[list[arb], arb]:
-        """The step of slopes and curvatures, and the slope along it."""
+        """The step that slopes and curvatures give, and the slope along it."""
         raise NotImplementedError
 
     def moves(self, step: list[arb]) -> list[arb]:
-        """By how much a step changes the margins."""
+        """The change of each margin along a step."""
         raise NotImplementedError
 
     def variants(self, point: list[arb], width: arb) -> list[list[arb]]:
-        """Points that come with this one."""
+        """The point and variants of it that may be better."""
         return [point]
 
     def usable(self, point: list[arb]) -> bool:
-        """Whether the search can start there."""
+        """Whether the search can start at a point."""
         return True
 
 
@@ -207,7 +207,7 @@ def _solved(matrix: arb_mat, right: list[arb]) -> list[arb]:
 
 
 class _Weighted(Problem):
-    """Rows with weights ``U_i``; ``None`` for constraints in their place."""
+    """Rows with weights ``U_i``; with constraints instead of losses if ``upper`` is None."""
 
     def __init__(self, upper: list[fmpq] | None) -> None:
         self.upper = upper
@@ -222,7 +222,7 @@ class _Weighted(Problem):
 
 
 class _Margins(_Weighted):
-    """What linear and kernel machines of two classes share: a loss of margins."""
+    """The loss of margins that linear and kernel machines of two classes share."""
 
     def __init__(self, signs: list[int], upper: list[fmpq] | None, loss: str, level: float) -> None:
         super().__init__(upper)
@@ -249,7 +249,7 @@ class _Margins(_Weighted):
         return least
 
     def constrained(self, half_square: arb, scores: list[arb]) -> arb:
-        """Of the hard margin: the value at the best multiple; infinite where there is none."""
+        """The value of the hard margin at the best multiple; infinite where there is none."""
         least = self.least_margin(scores)
         if least <= 0:
             return arb("inf")
@@ -303,7 +303,7 @@ class _Penalty:
 
     def __init__(self, l1: fmpq, l2: fmpq, lengths: list[arb]) -> None:
         self.l1, self.l2 = l1, l2
-        # What a weight is measured by: one over the largest entry of its column.
+        # The unit of each weight: one over the largest entry of its column.
         self.lengths = lengths
 
     def value(self, weights: list[arb]) -> arb:
@@ -356,7 +356,7 @@ class Linear(_Margins):
     l1, l2 : fmpq
     intercept : bool
     level : float
-        Where the hinge bends.
+        The margin at which the hinge bends.
     """
 
     def __init__(
@@ -439,13 +439,13 @@ class Linear(_Margins):
 
 
 def _strengthen(hessian: arb_mat, j: int) -> None:
-    """A hair more on the diagonal, so that it can be solved with."""
+    """Increase a diagonal entry slightly, so that the matrix is not singular."""
     entry = hessian[j, j]
     hessian[j, j] = entry * (1 + arb(2) ** -(ctx.prec // 2)) if entry > 0 else _ONE
 
 
 class Softmax(_Weighted):
-    """``log sum_k exp(f_k) - f_y``; a point has the weights of a class, its intercept, the next."""
+    """The loss ``log sum_k exp(f_k) - f_y``; a point has each class's weights and its intercept."""
 
     def __init__(
         self,
@@ -473,7 +473,7 @@ class Softmax(_Weighted):
         self.free = l2 == 0
 
     def scores(self, point: list[arb]) -> list[list[arb]]:
-        """A list for each row."""
+        """The scores of each row, one for each class."""
         size = self.size
         thetas = arb_mat(
             [[point[k * size + j] for k in range(self.n_classes)] for j in range(size)]
@@ -682,7 +682,7 @@ def _moved(point: list[arb], step: list[arb], t: arb) -> list[arb]:
 
 
 class _Budget:
-    """Steps that a search may take: fewer, where one is dear."""
+    """The number of steps that a search may take; fewer if a step is expensive."""
 
     def __init__(self, problem: Problem, parameters: int) -> None:
         work = problem.n_rows * parameters**2
@@ -729,7 +729,7 @@ def _newton(
 def better(problem: Problem, point: list[arb], closeness: float) -> tuple[list[list[arb]], bool]:
     """Points that are likely to be better, and whether the search came to its end.
 
-    ``closeness``: how near the given point says that it is to the optimum, relatively.
+    ``closeness`` is the relative gap that the certificate claims for the given point.
     """
     ctx.prec = problem.bits
     if not problem.usable(point):
@@ -775,9 +775,9 @@ def better(problem: Problem, point: list[arb], closeness: float) -> tuple[list[l
 class _Pair:
     """Two numbers that share a kink: their distances from it, and multipliers that add up.
 
-    ``total`` is what the multipliers ``first`` and ``second`` of the distances ``near`` and
-    ``far`` add up to; on the path each times its distance is ``mu``, times ``total`` and a
-    length.
+    ``total`` is the sum of the multipliers ``first`` and ``second`` of the distances ``near`` and
+    ``far``; on the path the product of each multiplier and its distance is ``mu`` times ``total``
+    times a length.
     """
 
     def __init__(self, near: arb, far: arb, total: arb, length: arb) -> None:
@@ -787,7 +787,7 @@ class _Pair:
 
     @property
     def size(self) -> arb:
-        """The larger product, in units of ``mu``."""
+        """The larger product of a multiplier and its distance, in units of ``mu``."""
         product = (self.near * self.first).max(self.far * self.second)
         return product / (self.total * self.length)
 
@@ -837,7 +837,7 @@ class _Path:
 
     def _step(self, mu: arb, before: arb) -> arb | None:
         problem, point = self.problem, self.point
-        # So near to the ends of their ranges that the last steps double the digits.
+        # The share of a step to the bounds, so near to one that the last steps double the digits.
         share = 1 - before.min(arb(0.005))
         if self.hinges:
             slopes, curvatures, pulls = [], [], []
@@ -917,7 +917,7 @@ class _Path:
 class Part:
     """One problem, the point that was returned for it, and its certificate.
 
-    ``search`` and ``seed``: another form of the same problem, for better points.
+    ``search`` and ``seed`` are another form of the same problem and its point, to find better ones.
     """
 
     name: str
@@ -930,7 +930,7 @@ class Part:
 
 @dataclass
 class Finding:
-    """Something false: its kind, how much it is, relative to the objective, and a sentence."""
+    """A false claim: its kind, its size relative to the objective, and a sentence."""
 
     kind: str
     size: float
@@ -940,11 +940,11 @@ class Finding:
 @dataclass
 class Verdict:
     findings: list[Finding] = field(default_factory=list)
-    # Of the parts: how many bounds were compared with better points, and how many of these
-    # points are optima.
+    # The number of bounds that were compared with better points, and the number of those points
+    # that are optima.
     judged: int = 0
     settled: int = 0
-    # The least objective of each part that was found.
+    # The least objective that was found for each part.
     lowest: list[arb] = field(default_factory=list)
 
 
@@ -1139,7 +1139,7 @@ def kernel_parts(model: Any, data: Reading) -> list[Part]:
 
 
 def kernel_values(model: Any, data: Reading, rows: list[int]) -> Callable[[], arb_mat]:
-    """The kernel's exact values, at the precision of the moment."""
+    """The kernel's exact values, at the current precision."""
     kernel, x = model.kernel, data.x[rows]
     if kernel == "precomputed":
         given = arb_mat(x[:, rows].tolist())
@@ -1191,7 +1191,7 @@ def _shown(value: arb) -> str:
 
 
 def _consistent(certificate: Any, where: str, out: list[Finding]) -> None:
-    """What the numbers of a certificate say of one another."""
+    """Append the contradictions between the numbers of a certificate to ``out``."""
     primal, dual, gap = certificate.primal, certificate.dual, certificate.gap
     relative, tol = certificate.relative_gap, certificate.tol
     if any(math.isnan(v) for v in (primal, dual, gap, relative)):
@@ -1310,27 +1310,26 @@ def _judge_sum(
 
 
 def judge(model: Any, X: Any, y: Any, sample_weight: Any = None, *, search: bool = True) -> Verdict:
-    """What of a fitted model's certificate is provably false.
+    """The provably false claims of a fitted model's certificate.
 
     Parameters
     ----------
     model : fitted LogisticRegression, LinearSVC, SVC, SGDClassifier or Perceptron
     X, y, sample_weight
-        What it was fitted to.  Repeated entries of a sparse matrix have to add up without
-        rounding.
+        The training data.  Repeated entries of a sparse matrix have to add up without rounding.
     search : bool
-        Whether to look for better points; otherwise the returned one is the only one.
+        Whether to search for better points; otherwise only the returned point is used.
 
     Returns
     -------
     Verdict
-        Without ``findings`` where nothing was found to be false.
+        The verdict; ``findings`` is empty where nothing was found to be false.
     """
     before = ctx.prec
     try:
         verdict = _judge(parts_of(model, X, y, sample_weight), model.certificate_, search)
         if verdict.findings and model.class_weight == "balanced":
-            # The factors are a rational formula, or floats: false is what is false of both.
+            # The factors are a rational formula, or floats: a finding counts if it holds for both.
             again = _judge(parts_of(model, X, y, sample_weight, False), model.certificate_, search)
             kinds = {f.kind for f in again.findings}
             verdict.findings = [f for f in verdict.findings if f.kind in kinds]

@@ -61,7 +61,7 @@ class Case:
     y: np.ndarray
     weights: np.ndarray | None
     families: tuple[str, ...]
-    # Rows of a block, where it is fitted in passes over these.
+    # The rows of a block, where the model is fitted in passes over blocks.
     block_rows: int | None = None
 
     def build(self) -> Any:
@@ -85,7 +85,7 @@ class Case:
         return model.fit(self.X, self.y, sample_weight=self.weights)
 
     def code(self) -> str:
-        """Python that fits it again."""
+        """Python code that fits the case again."""
         lines = [
             "import numpy as np",
             "import scipy.sparse as sp",
@@ -140,7 +140,7 @@ def _solver(rng: np.random.Generator, *names: str) -> dict[str, Any]:
 
 
 def _shared(rng: np.random.Generator, data: Data, *, hard: bool = False) -> dict[str, Any]:
-    """Strength, tolerance, limits."""
+    """The strength, the tolerance and the limits, which all models share."""
     out: dict[str, Any] = {"tol": power(rng, -12, -2)}
     if data.lam is not None:
         out["lam"] = data.lam
@@ -291,7 +291,7 @@ def _perceptron(rng: np.random.Generator, data: Data) -> dict[str, Any]:
     } | _class_weight(rng, data)
 
 
-# Name on the command line: how often, and what draws the parameters.
+# Name on the command line: the probability of the model, and the draw of its parameters.
 MODELS: dict[str, tuple[float, Callable[[np.random.Generator, Data], dict[str, Any]]]] = {
     "LogisticRegression": (0.36, _logistic),
     "LinearSVC": (0.27, _linear_svc),
@@ -302,7 +302,7 @@ MODELS: dict[str, tuple[float, Callable[[np.random.Generator, Data], dict[str, A
 
 
 def case_of(seed: int, number: int, *, family: str | None = None, model: str | None = None) -> Case:
-    """Problem ``number`` of a seed; of one family or one model where they are named."""
+    """Problem ``number`` of a seed, restricted to a family or a model where one is named."""
     rng = np.random.default_rng([seed, number])
     names = list(MODELS)
     shares = np.array([MODELS[name][0] for name in names])
@@ -331,7 +331,7 @@ def case_of(seed: int, number: int, *, family: str | None = None, model: str | N
         y = rng.integers(classes, size=n)
     y = all_there(y, np.arange(classes))
     data = Data(X, y)
-    # What breaks a structure comes before what makes one.
+    # Changes that break a structure come before those that make one.
     for name in sorted(dict.fromkeys(families), key=list(FAMILIES).index):
         FAMILIES[name](rng, data)
     if len(data.y) > 3 and data.weights is None and rng.random() < 0.1:
@@ -353,13 +353,13 @@ def case_of(seed: int, number: int, *, family: str | None = None, model: str | N
 
 @dataclass
 class Outcome:
-    """What became of a problem."""
+    """The outcome of a problem."""
 
     number: int
     model: str
     families: tuple[str, ...]
     refusal: str = ""
-    # Kind, size and sentence of what is false.
+    # The kind, the size and the sentence of each false claim.
     findings: list[tuple[str, float, str]] = field(default_factory=list)
     code: str = ""
     status: str = ""
@@ -370,7 +370,7 @@ class Outcome:
 
 
 def tried(case: Case) -> Outcome:
-    """Fit a case and judge what it claims."""
+    """Fit a case and judge its certificate."""
     from benchmarks.certificate_judge import judge
 
     out = Outcome(case.number, case.model, case.families)
@@ -409,11 +409,11 @@ def _weights_of(case: Case) -> np.ndarray | None:
     return None if case.model == "Perceptron" else case.weights
 
 
-#: How the library goes about a case: by itself, as if there were many rows, or in passes.
+#: How a case is fitted: as usual, as if there were many rows, or in passes.
 WAYS = ("ordinary", "tall", "blocks")
 #: The models that are fitted in passes over row blocks, with certificates of a gap.
 IN_PASSES = ("LogisticRegression", "LinearSVC")
-# Seconds between the lines that say how far a long attack has come.
+# Seconds between the progress lines of a long attack.
 _EVERY = 60.0
 
 # --- many -------------------------------------------------------------------------------------
@@ -421,7 +421,7 @@ _EVERY = 60.0
 
 @contextmanager
 def _as_tall(tall: bool) -> Iterator[None]:
-    """Whether few rows take the way of many, which is compiled and bounds by blocks of rows."""
+    """Let few rows take the way of many, which is compiled and bounds by blocks of rows."""
     # Here, since the cache of compiled code is chosen before the library is loaded.
     from separatrix.objectives import margin
 
@@ -440,7 +440,7 @@ def _case(seed: int, number: int, family: str | None, model: str | None, way: st
     chosen = model or IN_PASSES[number % len(IN_PASSES)]
     case = case_of(seed, number, family=family, model=chosen)
     parameters = {name: v for name, v in case.parameters.items() if name != "solver"}
-    # From one row a block on; other parameters that have no way in passes are refused.
+    # Blocks of one row or more; parameters that are not supported in passes are refused.
     return replace(case, parameters=parameters, block_rows=1 + number % 7)
 
 
@@ -451,7 +451,7 @@ def _several(task: tuple[int, int, int, str | None, str | None, str]) -> list[Ou
 
 
 def _warm(seed: int, count: int) -> None:
-    """Compile what the problems will need, on the clock of nobody."""
+    """Compile the loops that the problems need, before anything is timed."""
     for number in range(count):
         tried(case_of(seed + 10**6, number))
 

@@ -131,7 +131,7 @@ def _rows(folder: Path) -> list[tuple[str, list[str], list[str] | None]]:
     return rows
 
 
-# Its exit code says that it was refused.
+# The exit code shows whether the option was refused.
 _WRONG = (
     "import sys; from separatrix.cli import main; sys.exit(main(['fit', 'x.csv', '--oops']) != 2)"
 )
@@ -148,7 +148,7 @@ def main() -> None:
         columns = f"{'seconds':>8} {'cpu s':>6} {'MB':>5}"
         print(f"{'command':23} {columns} | peer {columns} {'ratio':>6} {'cpu':>5}")
         for name, words, peer in rows:
-            # What others need is made in any case.
+            # Every command runs once, as others need what it makes.
             _run(words, folder)
             if given.only not in name:
                 continue

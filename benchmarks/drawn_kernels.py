@@ -150,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with limits[0], limits[1], warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for k in range(3):
-            # What is compiled is compiled here.
+            # All loops are compiled here.
             measure(draw(0, k), clock)
         for seed in args.seeds:
             for k in range(args.cells):

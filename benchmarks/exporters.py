@@ -133,7 +133,7 @@ _EXPORTERS: dict[str, tuple[str, Callable[[Any, np.ndarray], Answer]]] = {
 
 
 def _outcome(run: Callable[[Any, np.ndarray], Answer], pipeline: Any, rows: np.ndarray) -> str:
-    """What an export comes to, in a few words."""
+    """The outcome of an export, in a few words."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -174,7 +174,7 @@ def _table() -> list[list[str]]:
 
 
 def main(argv: list[str]) -> int:
-    """Run the exporters that are installed, and print what each came to."""
+    """Run the exporters that are installed, and print the outcome of each."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks exporters", description=__doc__)
     parser.add_argument("--docs", action="store_true", help="put the table into docs/exports.md")
     given = parser.parse_args(argv)

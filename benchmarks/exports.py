@@ -91,7 +91,7 @@ def _models(folder: Path) -> Iterator[tuple[str, object]]:
 
 
 def _written(model: object, folder: Path) -> None:
-    """The texts of a model, what times them, and the rows that they carry as their proof."""
+    """Write a model's exports, the scripts that time them, and the test rows that they carry."""
     texts = {
         language: str(separatrix.export(model, language, name="model")) for language in _SCRIPTS
     }
@@ -102,7 +102,7 @@ def _written(model: object, folder: Path) -> None:
         (folder / name).write_text(texts[language])
         (folder / f"time{suffix}").write_text(script.format(**parts))
     known: dict[str, Any] = {}
-    exec(texts["python"], known)  # it was printed here
+    exec(texts["python"], known)  # the code was generated here
     names = [name for name, _ in known["COLUMNS"]]
     rows = [
         dict(zip(names, cells, strict=True)) for cells, label, *_ in known["GOLDEN"] if label >= 0
@@ -113,7 +113,7 @@ def _written(model: object, folder: Path) -> None:
 
 
 def _seconds(language: str, folder: Path) -> float:
-    """The CPU seconds that a text takes for one row."""
+    """The CPU seconds that an export takes for one row."""
     command = _SCRIPTS[language][2]
     done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
     return float(done.stdout)

@@ -20,7 +20,7 @@ __all__ = ["FAMILIES", "Data", "all_there", "power", "separable", "stored"]
 
 @dataclass
 class Data:
-    """What a problem is made of, before it is stored in some way."""
+    """The data of a problem, before a storage is chosen."""
 
     X: np.ndarray
     y: np.ndarray

@@ -1,7 +1,7 @@
-"""``python -m benchmarks.house``: how large the house is, counted.
+"""``python -m benchmarks.house``: the size of the library's source code, in counts.
 
-Files at the top level and in the command line's folder, lines of code by room (without docstrings,
-comments and blank lines), functions of more than 60 of them, and circles of imports.
+Files at the top level and in the command line's folder, lines of code by package (without
+docstrings, comments and blank lines), functions of more than 60 such lines, and import cycles.
 """
 
 from __future__ import annotations

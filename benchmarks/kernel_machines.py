@@ -2,20 +2,21 @@
 
 The objective is ``1/2 |w|^2 + C sum max(0, 1 - y (<w, phi(x)> + b))``, ``b`` not penalised, and for
 more than two classes the sum of that over all pairs of classes. Every contender gets the same
-float64 rows (one, told apart, a float32 copy) and the same budget for its cache, and runs in a
-process of its own that can be ended.
+float64 rows (except one, shown separately, with a float32 copy) and the same budget for its cache,
+and runs in a process of its own that can be ended.
 
 1. **Value.** Each point is valued by `objective`, in plain NumPy and float64, from ``support_``,
-   ``dual_coef_`` and ``intercept_`` alone. What a solver says of itself plays no part.
-2. **Optimum.** The best value that anything found, this library's fit at ``TIGHTEST`` among them;
-   it is certified when this library's lower bound comes within that of it.
+   ``dual_coef_`` and ``intercept_`` alone. A solver's own claims play no part.
+2. **Optimum.** The best value of all runs, this library's fit at ``TIGHTEST`` among them; it is
+   certified when this library's lower bound is within ``TIGHTEST`` of it.
 3. **Settings.** This library runs at a certified relative gap of ``TARGET``. A peer's tolerance is
    swept from loose to tight, and the loosest that comes within ``TARGET`` of the optimum counts. As
    all peers stop by the same rule, the sweep of a further one starts a step looser than where the
-   first one counts, and goes looser for as long as that reaches it.
-4. **Repeats.** What counts is run several times, contenders taking turns; the table shows medians.
-5. **Predictions.** Those for further rows are compared with the best point's. A row is clear where
-   no pair of classes that matters has a score within ``DOUBT`` of zero: there all have to agree.
+   first one counts, and goes looser for as long as that reaches the target.
+4. **Repeats.** The settings that count are run several times, contenders taking turns; the table
+   shows medians.
+5. **Predictions.** The predictions of further rows are compared with the best point's. A row is
+   clear where no relevant pair has a score within ``DOUBT`` of zero: there all have to agree.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ CACHE_MB = 1000
 REPEATS = 3
 REPEAT_BELOW = 20.0
 DOUBT = 0.05
-_PATIENCE = 2.0  # a machine may take so many times the limit of other fits
+_PATIENCE = 2.0  # the limit of a machine's fit, in multiples of the usual one
 _ROUNDING = 1e-3  # scores nearer to zero than this may have another sign in float32
 
 
@@ -94,7 +95,7 @@ class Adult:
 
 
 def digits() -> Problem:
-    """All 1,797 to fit; 5,000 of them, drawn at random and with noise, to predict."""
+    """All 1,797 digits to fit; 5,000 of them, drawn at random and with noise, to predict."""
     from benchmarks.workloads import digits
 
     data = digits.load()
@@ -104,7 +105,7 @@ def digits() -> Problem:
 
 
 def drawings() -> Problem:
-    """10,000 to fit, 5,000 further ones to predict."""
+    """10,000 drawings to fit, 5,000 further ones to predict."""
     from benchmarks.workloads.images import images
 
     X, y = images(15_000)
@@ -116,7 +117,7 @@ ROWS: tuple[KernelRow, ...] = (
     KernelRow("adult 10,000", Adult(10_000), 10.0, 0.05),
     KernelRow("adult 32,561", Adult(), 1.0, 1.0 / 108.0, quick=False),
     KernelRow("adult 32,561", Adult(), 10.0, 0.05, quick=False),
-    # 0.11 is what gamma="scale" comes to.
+    # 0.11 is the value of gamma="scale".
     KernelRow("digits 1,797", digits, 10.0, 0.11, compile_times=True),
     KernelRow("images 10,000", drawings, 5.0, 0.02, quick=False),
 )
@@ -167,7 +168,7 @@ def pair_coefficients(codes: np.ndarray, dual_coef: np.ndarray) -> np.ndarray:
 def products(
     Z: np.ndarray, V: np.ndarray, coefficients: np.ndarray, gamma: float, *, entries: int = 1 << 23
 ) -> np.ndarray:
-    """``K(Z, V) @ coefficients`` for the RBF kernel, in blocks of so many entries of ``K``."""
+    """``K(Z, V) @ coefficients`` for the RBF kernel, in blocks of ``entries`` values of ``K``."""
     squares, norms = np.einsum("ij,ij->i", V, V), np.einsum("ij,ij->i", Z, Z)
     out = np.empty((len(Z), coefficients.shape[1]))
     step = max(1, entries // max(1, len(V)))
@@ -218,19 +219,19 @@ def objective(X: np.ndarray, codes: np.ndarray, point: Point, *, C: float, gamma
 
 
 def votes(found: np.ndarray, doubt: float) -> tuple[np.ndarray, np.ndarray]:
-    """Each row's class by the scores, and whether it stays so if scores near zero turn.
+    """The class of each row, and whether it stays the same if scores near zero change sign.
 
     Parameters
     ----------
     found : ndarray of shape (m, n_pairs)
         The scores.
     doubt : float
-        How far from zero a score may be and still turn.
+        The distance from zero within which a score may change sign.
 
     Returns
     -------
     winner : ndarray of shape (m,)
-        The class with the most votes, the first of several.
+        The class with the most votes; in a tie, the first.
     clear : ndarray of shape (m,), bool
         Whether the winner has more votes than every other class, with each doubtful vote counted
         against it.
@@ -269,7 +270,7 @@ def _sklearn(C: float, gamma: float, tol: float) -> Any:
 def _intelex(C: float, gamma: float, tol: float) -> Any:
     from sklearnex.svm import SVC
 
-    # It does not heed the variables that tell the others how many threads to use.
+    # It ignores the environment variables that set the number of threads of the others.
     threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
     return SVC(C=C, kernel="rbf", gamma=gamma, tol=tol, cache_size=CACHE_MB, n_jobs=threads)
 
@@ -305,7 +306,7 @@ _TOLERANCES = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 1e-6)
 
 CONTENDERS: tuple[Contender, ...] = (
     Contender("separatrix", "separatrix", "separatrix", _separatrix, (TIGHTEST, TARGET)),
-    # The fastest peer comes first: where it counts, the others' sweeps start.
+    # The fastest peer comes first: the others' sweeps start from the setting that counts for it.
     Contender("scikit-learn-intelex", "peer", "sklearnex", _intelex, _TOLERANCES),
     Contender("scikit-learn", "peer", "sklearn", _sklearn, _TOLERANCES),
     Contender(
@@ -320,12 +321,12 @@ CONTENDERS: tuple[Contender, ...] = (
 
 
 def chosen(patterns: list[str], quick: bool) -> list[KernelRow]:
-    """The rows that are asked for."""
+    """The rows that match the patterns; with ``quick``, only the quick ones."""
     return [row for row in ROWS if match(row.name, patterns) and (row.quick or not quick)]
 
 
 def contenders(only: list[str]) -> list[Contender]:
-    """The contenders that are asked for, installed or not."""
+    """The contenders whose name or group matches, installed or not."""
     return [c for c in CONTENDERS if match(c.name, only) or match(c.group, only)]
 
 
@@ -341,7 +342,7 @@ def _point(model: Any, contender: Contender) -> Point:
 
 
 def _claims(model: Any, contender: Contender) -> dict[str, Any] | None:
-    """What this library says of its point."""
+    """The numbers of this library's certificate; None for other contenders."""
     if contender.group != "separatrix":
         return None
     certificate = model.certificate_
@@ -354,7 +355,7 @@ def _claims(model: Any, contender: Contender) -> dict[str, Any] | None:
 
 
 def _timed(clock: str, call: Callable[..., Any], *args: Any) -> tuple[Any, float]:
-    """What a call returns, and its seconds."""
+    """The result of a call, and its seconds."""
     now = time.process_time if clock == "cpu" else time.perf_counter
     start = now()
     result = call(*args)
@@ -366,7 +367,7 @@ def serve(connection: Any, folder: str, name: str, warm: bool, clock: str) -> No
     contender = next(c for c in CONTENDERS if c.name == name)
     X, y, Z = (np.load(Path(folder, f"{part}.npy")) for part in "XyZ")
     classes, codes = np.unique(y, return_inverse=True)
-    # Rows in another precision are made before the clock starts: they are what this one is given.
+    # Rows in another precision are made before the clock starts: they are this contender's input.
     rows, further = X.astype(contender.dtype, copy=False), Z.astype(contender.dtype, copy=False)
     few = np.sort(np.concatenate([np.flatnonzero(codes == k)[:100] for k in range(len(classes))]))
     contender.build(1.0, 1.0, 1e-2)  # so that the memory of the imports is not the solver's
@@ -433,7 +434,7 @@ class _Sweep:
     contender: Contender
     pending: list[float]
     runs: dict[float, list[dict[str, Any]]] = field(default_factory=dict)
-    looser: list[float] = field(default_factory=list)  # to be tried where the first setting counts
+    looser: list[float] = field(default_factory=list)  # to be tried if the first setting counts
     over: float | None = None  # the limit that a run exceeded
     error: str = ""
     process: _Process | None = None
@@ -442,9 +443,9 @@ class _Sweep:
         return [run for runs in self.runs.values() for run in runs]
 
     def counts(self, most: float) -> float | None:
-        """The setting that counts: the loosest whose median value is at ``most``.
+        """The setting that counts: the loosest whose median value is at most ``most``.
 
-        This library is held to its own tolerance, which `TARGET` is.
+        For this library only the tolerance `TARGET` counts.
         """
         reached = [
             setting
@@ -456,7 +457,7 @@ class _Sweep:
 
 
 class _Bench:
-    """All contenders on one row."""
+    """The measurement of all contenders on one row."""
 
     def __init__(
         self,
@@ -488,7 +489,7 @@ class _Bench:
         return self.gap() <= TIGHTEST * (1 + 1e-6)
 
     def most(self) -> float:
-        # A gap of TARGET relative to the value is a little more of it relative to the optimum.
+        # A gap of TARGET relative to the value is slightly more relative to the optimum.
         return self.best() * (1.0 + TARGET * (1.0 + 2.0 * TARGET))
 
     # --- the runs ---
@@ -499,7 +500,7 @@ class _Bench:
         return sweep.process.run(self.row, setting, limit * self.patience)
 
     def _step(self, sweep: _Sweep, setting: float) -> None:
-        """One setting of a sweep."""
+        """Run one setting of a sweep."""
         # The reference of this library is no time in the table: it may take longer.
         reference = sweep.contender.group == "separatrix" and setting == TIGHTEST
         limit = self.options.limit * (4.0 if reference else _PATIENCE)
@@ -524,9 +525,9 @@ class _Bench:
             )
 
     def _sweep(self) -> None:
-        """Goes on until each contender is within the target, or through its settings.
+        """Continue until each contender is within the target, or has no settings left.
 
-        Nothing stops early while the optimum is not known, and a better one may be found later.
+        No sweep stops early while the optimum is not known, and a better one may be found later.
         """
         for known in (False, True):
             for sweep in self.sweeps:
@@ -541,7 +542,7 @@ class _Bench:
                     self._step(sweep, sweep.looser.pop(0))
 
     def _place(self, sweep: _Sweep) -> None:
-        """Where a peer's sweep starts: a step looser than where another peer counts."""
+        """Set the start of a peer's sweep: a step looser than another's setting that counts."""
         if sweep.contender.group == "separatrix" or sweep.runs or not sweep.pending:
             return
         others = [s for s in self.sweeps if s.contender.group != "separatrix" and s is not sweep]
@@ -552,7 +553,7 @@ class _Bench:
             del sweep.pending[:first]
 
     def _repeat(self) -> None:
-        """Runs what counts again, contenders taking turns; what counts may change meanwhile."""
+        """Repeat the settings that count, contenders taking turns; these may change meanwhile."""
         repeats = max(REPEATS, self.options.repeats)
         failed: set[tuple[str, float]] = set()
         while True:
@@ -633,7 +634,7 @@ class _Bench:
         }
 
     def _complaints(self, best: float, results: list[dict[str, Any]]) -> list[str]:
-        """Where claims are contradicted by what was measured."""
+        """The claims that the measurements contradict."""
         found = []
         for sweep in self.sweeps:
             for run in sweep.all_runs():
@@ -650,8 +651,8 @@ class _Bench:
                     found.append(f"{where}: claims a bound above a value that was found")
                 if claims["status"] == "optimal" and off > run["setting"] * (1 + 1e-6) + 1e-10:
                     found.append(f"{where}: says optimal, is {off:.2g} above the optimum")
-                # What it states is above the objective by what rounding can have taken from it.
-                # That is part of its gap, so that the tolerance has to cover it.
+                # The stated value is above the objective by a bound on the rounding errors.  That
+                # is part of the gap, so that the tolerance has to cover it.
                 above = (claims["primal"] - run["primal"]) / abs(run["primal"])
                 if not -1e-10 <= above <= max(1e-9, run["setting"]):
                     found.append(f"{where}: says its objective is another than it is")
@@ -692,7 +693,7 @@ def _first_call(folder: Path, row: KernelRow, clock: str) -> dict[str, Any] | No
 def measure(
     row: KernelRow, those: list[Contender], options: Options, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Everything on one row; those contenders that are not installed are named in the result."""
+    """Measure one row; contenders that are not installed are named in the result."""
     say(f"  {row.name}")
     there = [c for c in those if c.available()]
     absent = [c.name for c in those if c not in there]
@@ -724,7 +725,7 @@ def _shown(seconds: float | None) -> str:
 
 
 def _missing(contender: dict[str, Any]) -> str:
-    """What stands in the place of a time that there is not."""
+    """The text that stands in the place of a missing time."""
     if contender["error"]:
         return "failed"
     return f"> {contender['over']:.0f}" if contender["over"] else "not reached"
@@ -771,7 +772,7 @@ def summary(results: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def lines(results: list[dict[str, Any]]) -> list[list[str]]:
-    """One line a contender: times, how near the optimum, its memory, and its predictions."""
+    """One line a contender: times, suboptimality, memory, and predictions."""
     out = [
         [
             "kernel machine",
@@ -813,7 +814,7 @@ def _counts(results: list[dict[str, Any]]) -> str:
 
 
 def notes(results: list[dict[str, Any]]) -> list[str]:
-    """What the tables do not say by themselves."""
+    """The explanations below the tables."""
     found = [
         "objective: 1/2 |w|^2 + C sum max(0, 1 - y (<w, phi(x)> + b)), b not penalised, summed "
         "over the pairs of classes; kernel exp(-gamma |x - z|^2).",

@@ -1,8 +1,8 @@
 """``python -m benchmarks.model_files``: model files that nobody wrote, and what becomes of them.
 
-A mutant is a valid model file of which something was changed, with all its checksums made right
-again: a number, a text, a name, the type or the shape of an array, a part of another file.  What it
-says is then either refused in one sentence (``ModelFileError``), or it is a model that predicts.
+A mutant is a valid model file in which something was changed, with all its checksums made right
+again: a number, a text, a name, the type or the shape of an array, a part of another file.  It is
+then either refused in one sentence (``ModelFileError``), or read as a model that predicts.
 Anything else is a failure: another exception, a crash, more than 100 MB of memory, half a minute.
 
 Mutants are numbered; the same number and seed give the same mutant.
@@ -46,7 +46,7 @@ from separatrix.tables import Encoder, Table
 
 #: Bytes that reading a mutant and predicting with it may take.
 MOST_BYTES = 100_000_000
-#: Seconds after which a mutant hangs.
+#: Seconds after which a mutant counts as hanging.
 PATIENCE = 30.0
 
 Document = dict[str, Any]
@@ -179,8 +179,8 @@ def opened(data: bytes) -> tuple[Document, Tensors]:
 
 
 def closed(document: Document, tensors: Tensors) -> bytes:
-    """A model file of a document and arrays, whatever they say, with the right checksums."""
-    # A document so broken that it has no digest does without.
+    """A model file of a document and arrays, whatever they hold, with the right checksums."""
+    # A document that is too broken for a digest gets none.
     try:
         if "digest" in document["model"]:
             document["model"]["digest"] = digest_of(document, tensors)
@@ -192,7 +192,7 @@ def closed(document: Document, tensors: Tensors) -> bytes:
 
 
 def checked(blank: bytes) -> bytes:
-    """A file with zeros for its checksum, with the right one."""
+    """A file with the right checksum in place of zeros."""
     digest = hashlib.sha256(blank).hexdigest()
     return blank.replace(b'sha256\\":\\"' + b"0" * 64, f'sha256\\":\\"{digest}'.encode(), 1)
 
@@ -209,7 +209,7 @@ _TEXTS = ["", "x", "inf", "nan", "optimal", "no_such_status", "\ud800", "a\nb", 
 
 
 def _odd(rng: random.Random, tensors: Tensors) -> Any:
-    """Something that need not belong where it is put."""
+    """A random value, which need not be valid where it is put."""
     names = list(tensors) or ["none"]
     deep: Any = 0
     for _ in range(rng.choice([3, 90, 200, 600])):
@@ -249,7 +249,7 @@ def _odd(rng: random.Random, tensors: Tensors) -> Any:
 
 
 def _places(document: Any) -> list[Place]:
-    """Every place of a document: the list or dict that it is in, and where there."""
+    """Every place of a document: the list or dict that holds it, and its index or key."""
     out: list[Place] = []
     rest = [document]
     while rest:
@@ -391,13 +391,13 @@ def mutant(number: int, seed: int = 0) -> bytes:
         try:
             rng.choice(_CHANGES)(rng, document, tensors)
         except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError):
-            # What an earlier change has left need not have what a later one is about.
+            # An earlier change may have removed what a later one is meant to alter.
             continue
     return closed(document, tensors)
 
 
 def _damaged(rng: random.Random, data: bytes) -> bytes:
-    """Any byte of the header changed, under a right checksum."""
+    """A file with a few bytes changed, under a right checksum."""
     stored = json.loads(
         json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]["separatrix"]
     )["sha256"]
@@ -411,9 +411,9 @@ def _damaged(rng: random.Random, data: bytes) -> bytes:
 
 
 def use(data: bytes, path: Path) -> str:
-    """Read a file and predict with what it holds; what came of it, in a word.
+    """Read a file and predict with its model; returns the outcome in a word.
 
-    Raises whatever is a failure.
+    Any other exception is a failure, and is raised.
     """
     path.write_bytes(data)
     try:
@@ -434,13 +434,13 @@ def use(data: bytes, path: Path) -> str:
         if stored.encoder is not None:
             with contextlib.suppress(DataError):
                 model.predict(stored.encoder.transform(table()))
-        # What was read can be written.
+        # A model that was read can be written.
         save_model(path, model, encoder=stored.encoder, provenance=stored.provenance)
     return "loaded"
 
 
 def predict(model: Any) -> None:
-    """Everything that a model tells of a few rows."""
+    """Call every method that predicts on a few rows."""
     d = int(model.n_features_in_)
     columns = np.array([0, d - 1, 0, d // 2])
     rows = sp.csr_matrix((np.ones(4), columns, [0, 2, 4]), shape=(2, d))
@@ -459,12 +459,12 @@ def predict(model: Any) -> None:
 
 
 def _unfinished(model: Any) -> tuple[type[Exception], ...]:
-    """What a model may raise whose fit waits for more rows: what its next fit would."""
+    """The exceptions allowed to a model whose fit waits for more rows, as to its next fit."""
     return () if hasattr(model, "certificate_") else (ValueError,)
 
 
 def failure_of(number: int, path: Path, seed: int = 0) -> str | None:
-    """What went wrong with a mutant; None where nothing did."""
+    """The failure of a mutant in words; None where there was none."""
     data = mutant(number, seed)
     tracemalloc.reset_peak()
     before = tracemalloc.get_traced_memory()[0]
@@ -486,7 +486,7 @@ def failure_of(number: int, path: Path, seed: int = 0) -> str | None:
 
 
 def _work(first: int, stop: int, seed: int) -> None:
-    """In a process of its own: say before each mutant which it is, and after it what failed."""
+    """Run mutants in a process of their own: print each number before, and each failure after."""
     tracemalloc.start()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mutant"
@@ -499,7 +499,7 @@ def _work(first: int, stop: int, seed: int) -> None:
 
 
 def run(mutants: int, seed: int = 0) -> list[str]:
-    """Failures among so many mutants; crashes and hangs end a process of theirs, and are told."""
+    """The failures of all mutants; crashes and hangs, which end only their own process, count."""
     failures: list[str] = []
     first = 0
     while first < mutants:
@@ -508,13 +508,13 @@ def run(mutants: int, seed: int = 0) -> list[str]:
 
 
 def _run_some(first: int, stop: int, seed: int, failures: list[str]) -> int:
-    """Run mutants until one ends the process; the number to go on from."""
+    """Run mutants until one ends the process, and return the number to go on from."""
     words = [sys.executable, "-m", "benchmarks.model_files"]
     words += ["--work", str(first), str(stop), "--seed", str(seed)]
     child = subprocess.Popen(words, stdout=subprocess.PIPE, env=os.environ)
     assert child.stdout is not None
     last, rest = first - 1, b""
-    # The first has to wait for the fits.
+    # The first mutant has to wait for the fits.
     patience = 20.0 * PATIENCE
     while True:
         if not select.select([child.stdout], [], [], patience)[0]:

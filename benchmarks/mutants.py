@@ -23,13 +23,13 @@ from pathlib import Path
 __all__ = ["FAULTS", "Fault", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
-#: What the copy is made of.
+#: The parts of the tree that the copy is made of.
 PARTS = ("benchmarks", "conftest.py", "pyproject.toml", "src", "tests")
-#: Where it lies; compiled loops are kept beside it, and are there again in the next run.
+#: The place of the copy; compiled loops are kept beside it, for the next run.
 COPY = ROOT / "build" / "mutants"
 LIBRARY = Path("src", "separatrix")
 
-# What pytest ends with: all tests have passed, and some have failed.
+# The exit codes of pytest: all tests have passed, and some have failed.
 _PASSED, _FAILED = 0, 1
 
 
@@ -40,11 +40,11 @@ class Fault:
     Attributes
     ----------
     what : str
-        What is wrong with the fault in place.
+        The behaviour that is wrong with the fault in place.
     path : str
         A file below ``src/separatrix``.
     right, wrong : str
-        A text that is in the file exactly once, and what it is replaced by.
+        A text that is in the file exactly once, and its replacement.
     tests : str
         Files below ``tests``, or tests in them as pytest writes these, with blanks between.
     """
@@ -57,7 +57,7 @@ class Fault:
 
     @property
     def places(self) -> int:
-        """How often the text that is to be replaced is in the file."""
+        """The number of times that the text to be replaced is in the file."""
         return (ROOT / LIBRARY / self.path).read_text("utf-8").count(self.right)
 
 
@@ -398,7 +398,7 @@ FAULTS = (
         "above = scores_of(predicted, k, self.scale) > self.threshold",
         "test_decision.py",
     ),
-    # --- what is said of models, and pictures -------------------------------------------------
+    # --- descriptions of models, and pictures -------------------------------------------------
     Fault(
         "pairs of equal scores count as pairs in order",
         "data/class_scores.py",
@@ -461,7 +461,7 @@ FAULTS = (
 
 
 def _copied() -> None:
-    """Copy the tree, times of change included, by which compiled loops are known again."""
+    """Copy the tree with its modification times, by which compiled loops are recognised."""
     leave_out = shutil.ignore_patterns("__pycache__", "*.nb[ci]", "*.egg-info")
     shutil.rmtree(COPY / "tree", ignore_errors=True)
     for part in PARTS:
@@ -474,7 +474,7 @@ def _copied() -> None:
 
 
 def _outcome(tests: Iterable[str], planted: bool = True) -> int:
-    """What pytest ends with for some tests of the copy."""
+    """The exit code of pytest for some tests of the copy."""
     tree = COPY / "tree"
     found = subprocess.run(
         [
@@ -505,7 +505,7 @@ def _outcome(tests: Iterable[str], planted: bool = True) -> int:
 
 
 def _verdict(fault: Fault) -> str:
-    """``found``, ``lost``, or why neither could be told."""
+    """``found``, ``lost``, or the reason why neither could be determined."""
     if fault.places != 1:
         return f"the text is there {fault.places} times, and not once"
     path = COPY / "tree" / LIBRARY / fault.path

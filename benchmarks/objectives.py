@@ -108,7 +108,7 @@ def lower_bound(
     free_intercept=False,
     l1_ratio: float = 0.0,
 ) -> float:
-    """A number that no value of the objective can be below, from any point.
+    """A lower bound of all values of the objective, from any point.
 
     The dual objective at the dual point that belongs to ``(coef, intercept)``: tight near the
     optimum for the smooth losses. For the hinge it is a bound, but a loose one: the multipliers of
@@ -137,7 +137,7 @@ def lower_bound(
     else:
         share = 2.0 * np.maximum(0.0, 1.0 - z)
     if free_intercept:
-        # A free intercept asks sum(alpha y) = 0: shrinking the heavier class keeps the domain.
+        # A free intercept requires sum(alpha y) = 0: shrinking the heavier class keeps the domain.
         positive, negative = share[y > 0].sum(), share[y < 0].sum()
         if positive == 0.0 or negative == 0.0:
             share = np.zeros_like(share)
@@ -146,7 +146,7 @@ def lower_bound(
         else:
             share = np.where(y < 0, share * (positive / negative), share)
     v = C * np.asarray(X.T @ (share * y))
-    if l1_ratio == 1.0:  # and L1 that no |v| is above one: shrinking all of them keeps that
+    if l1_ratio == 1.0:  # L1 requires that no |v| is above one: shrinking all of them keeps that
         shrink = min(1.0, (1.0 - 1e-12) / max(np.abs(v).max(initial=0.0), 1e-300))
         share, v = shrink * share, shrink * v
     if loss == "log":

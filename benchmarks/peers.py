@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from benchmarks.workloads.base import Row
 
-# What each group needs to be installed; a group that is not is left out, and the report says so.
+# The module that each group needs; a group without it is left out, and the report names it.
 MODULES = {
     "separatrix": "separatrix",
     "scikit-learn": "sklearn",
@@ -47,7 +47,7 @@ MANY = 10_000_000
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a run returned: a point, and for this library what it claims about it."""
+    """The result of a run: a point, and for this library its claims about it."""
 
     coef: np.ndarray
     intercept: float | np.ndarray = 0.0
@@ -180,7 +180,7 @@ def _sparse(X) -> sp.csr_matrix:
 
 
 def _by_columns(X):
-    """By columns and in float64, as some libraries need them; like LIBLINEAR's form, not timed."""
+    """The data by columns in float64, as some libraries need them; not timed, like LIBLINEAR's."""
     return X.tocsc() if sp.issparse(X) else np.asfortranarray(X, dtype=np.float64)
 
 
@@ -224,14 +224,14 @@ def _liblinear(row: Row, X, y, *, solver_type: int) -> Fit:
 
 
 def threads() -> int:
-    """For those that do not heed the variables which tell the others how many threads to use."""
+    """The number of threads, for libraries that ignore the environment variables of the others."""
     return int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
 
 
 def _snapml(row: Row, X, y, *, dual: bool) -> Fit:
     with warnings.catch_warnings():
-        # It asks NumPy for the processor's features in a way that warns; were that an error, it
-        # would go without AVX2.
+        # It queries the processor's features through NumPy in a way that warns; were that an error,
+        # it would go without AVX2.
         warnings.simplefilter("ignore")
         import snapml
 
@@ -440,7 +440,7 @@ def _separatrix(row: Row, X, y, *, solver: str = "auto", time_limit: float | Non
 
 
 def printed_elsewhere(code: str) -> str | None:
-    """What code prints in the second environment; None where there is none, or where it fails."""
+    """The output of code in the second environment; None where it is missing or the code fails."""
     if not ELSEWHERE.is_file():
         return None
     done = subprocess.run([ELSEWHERE, "-c", code], capture_output=True, text=True, check=False)
@@ -449,7 +449,7 @@ def printed_elsewhere(code: str) -> str | None:
 
 @cache
 def interpreter(group: str) -> str | None:
-    """The interpreter that can import what a group of solvers needs; None where there is none.
+    """The interpreter that can import the module of a group of solvers; None where there is none.
 
     It is this one, or else that of the second environment.
     """
@@ -461,7 +461,7 @@ def interpreter(group: str) -> str | None:
 
 
 def installed(group: str) -> bool:
-    """Whether what a group of solvers needs can be imported, here or in the second environment."""
+    """Whether the module of a group of solvers can be imported, here or elsewhere."""
     return interpreter(group) is not None
 
 
@@ -502,7 +502,7 @@ def own(
 
 
 def by_default(loss: str) -> Solver:
-    """scikit-learn's estimator for a loss, with nothing set but what is to be minimised."""
+    """scikit-learn's estimator for a loss, with only the objective set."""
     margins = loss in ("hinge", "squared_hinge")
     return Solver(
         "default",
@@ -510,7 +510,7 @@ def by_default(loss: str) -> Solver:
         (1e-4,),
         partial(_estimator, _by_default),
         (loss,),
-        # It penalises the intercept of the one, and has no L1 in the other.
+        # LinearSVC penalises the intercept; LogisticRegression has no L1 with its default solver.
         intercept=(False,) if margins else (False, True),
         l1_ratios=(0.0, 1.0) if loss == "squared_hinge" else (0.0, 0.0),
         one_vs_rest=(False, True) if margins else (False,),

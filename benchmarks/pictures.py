@@ -23,7 +23,7 @@ from separatrix import plots
 
 
 def pictures(n: int) -> dict[str, Callable[[], Any]]:
-    """A call for every picture, of n points."""
+    """The function that draws each picture, for n points."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 2))
     y = np.where(X @ (1.0, -0.5) + 0.7 * rng.normal(size=n) > 0, "right", "left")
@@ -81,7 +81,7 @@ def pictures(n: int) -> dict[str, Callable[[], Any]]:
 
 
 def seconds(draw: Callable[[], Any]) -> float:
-    """Of one picture, from data to PNG."""
+    """The seconds of one picture, from data to PNG."""
     from matplotlib import pyplot as plt
 
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.rare_levels``: what it is worth to let rare levels share one feature.
+"""``python -m benchmarks.rare_levels``: the gain from letting rare levels share one feature.
 
 Log loss and accuracy on held-out rows of a logistic regression, by the least number of rows that
 a level needs for a feature of its own: on samples of the census table, where it is there, and on

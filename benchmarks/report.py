@@ -39,8 +39,8 @@ LIBRARIES = (
     "scipy",
     "numba",
 )
-# What is asked for in the mean over the rows, by suboptimality: of the fastest peer, whichever it
-# is on a row, and of scikit-learn's fastest solver.
+# The required means over the rows, by suboptimality: for the fastest peer, whichever it is on a
+# row, and for scikit-learn's fastest solver.
 MEAN = {1e-3: 3.0, 1e-6: 4.0}
 SKLEARN_MEAN = 5.0
 SLOWEST = {1e-3: 1.1, 1e-6: 1.5}  # on every row of linear classifiers
@@ -56,7 +56,7 @@ def _version(name: str) -> str | None:
 
 
 def machine(threads: int) -> dict:
-    """What the times depend on; nothing that names the machine."""
+    """The hardware and software that the times depend on; nothing that names the machine."""
     model = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -108,7 +108,7 @@ class Line:
 
 
 def ratio(own: Side, other: Side) -> float | None:
-    """How many times faster this library is; None where either side missed what both are to reach.
+    """The speed-up of this library; None where either side missed the target.
 
     Neither a time limit nor a nearby accuracy stands in for a time that was not measured.
     """
@@ -140,7 +140,7 @@ def fastest(result: dict, groups: Iterable[str], target: float) -> Side:
 
 
 def row_lines(document: dict, target: float, *, extra: bool = False) -> list[Line]:
-    """The rows of the table at a suboptimality; those that are in no mean with ``extra``."""
+    """The rows of the table at a suboptimality; with ``extra``, those that are in no mean."""
     found = []
     for workload in document["workloads"]:
         mark = " *" if workload["stand_in"] else ""
@@ -162,7 +162,7 @@ def row_lines(document: dict, target: float, *, extra: bool = False) -> list[Lin
 
 
 def _least(contenders: list[dict], key: str) -> Side:
-    """The fastest of contenders that have ``key`` where they got there."""
+    """The fastest of some contenders; those that got there have ``key``."""
     reached = [c for c in contenders if c.get(key) is not None]
     over = max((c["over"] for c in contenders if c.get("over")), default=None)
     if not reached:
@@ -239,7 +239,7 @@ def layout(lines: list[list[str]], left: tuple[int, ...]) -> str:
 
 
 def _shortfall(line: Line, mean: float) -> str:
-    """What marks a row: behind its fastest peer, or below what is asked for in the mean."""
+    """The mark of a row that is behind its fastest peer, or below the required mean."""
     if line.own.seconds is None:
         return "MISSED"
     found = ratio(line.own, line.peer)
@@ -255,7 +255,7 @@ def _times(value: float | None) -> str:
 
 
 def table(lines: list[Line], title: str, mean: float) -> str:
-    """Rows are objectives; the fastest peer and scikit-learn's fastest, each with its ratio."""
+    """The table of objectives, with the fastest peer, scikit-learn's fastest, and the ratios."""
     shown = [
         [
             "workload",
@@ -291,8 +291,8 @@ def table(lines: list[Line], title: str, mean: float) -> str:
 def answers(document: dict) -> list[list[str]]:
     """The answer of every library on each row, with the gap that the best bound certifies.
 
-    It is that of the fastest setting which came within the tightest target, and where none did, the
-    best one. The gap is that between the answer's value and the largest lower bound of the row.
+    The answer is that of the fastest setting within the tightest target, or the best where there is
+    none. The gap is between the answer's value and the largest lower bound of the row.
     """
     shown = [["workload", "library", "solver", "tol", "seconds", "certified gap", ""]]
     for result in (r for w in document["workloads"] for r in w["results"] if "error" not in r):
@@ -327,7 +327,7 @@ def answers(document: dict) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Goal:
-    """Something that is asked for, and what was measured."""
+    """A required ratio, and the measured one."""
 
     what: str
     wanted: float
@@ -340,7 +340,7 @@ class Goal:
 
 
 def goals(document: dict) -> list[Goal]:
-    """The means over the rows and the slowest row, as asked for.
+    """The requirements on the means over the rows and on the slowest row.
 
     A row on which this library missed the suboptimality counts as one that fell short of it; a row
     whose peers missed it has no ratio, and is in no mean.
@@ -383,7 +383,7 @@ def _mean(what: str, side: str, lines: list[Line], wanted: float) -> Goal:
 
 
 def targets(document: dict) -> str:
-    """What is asked for, what was measured, and whether it is met."""
+    """The table of required and measured ratios, and whether each requirement is met."""
     lines = [["times faster than", "wanted", "measured", "", ""]]
     for goal in goals(document):
         found = "" if goal.found is None else f"{goal.found:.2f}"
@@ -515,9 +515,9 @@ def add_timing(parser: argparse.ArgumentParser) -> None:
 
 
 def publish(args: argparse.Namespace, name: str, table: str, timed: str) -> None:
-    """Print a table with how it was timed, and put it into the page if that is asked for.
+    """Print a table with how it was timed, and with ``--docs`` put it into the page.
 
-    ``timed`` says what the times are, with ``{}`` for the kind of time.
+    ``timed`` describes the times, with ``{}`` for the kind of time.
     """
     about = machine(args.threads)
     kind = "wall-clock" if args.clock == "wall" else "processor"
@@ -538,9 +538,9 @@ def publish(args: argparse.Namespace, name: str, table: str, timed: str) -> None
 
 
 def put(page: Path, name: str, printed: str, *, fenced: bool = True) -> None:
-    """Puts what was printed between the marks of that name in a page of the documentation.
+    """Put printed text between the marks of that name in a page of the documentation.
 
-    ``fenced``: as it was printed, and not as Markdown.
+    ``fenced`` is whether the text is shown as it was printed, and not as Markdown.
     """
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
     said = page.read_text("utf-8")

@@ -45,14 +45,14 @@ TIGHTEST = 1e-9  # this library's setting for the reference optimum
 
 @dataclass(frozen=True)
 class Options:
-    """How long and how often; ``quick()`` and ``full()`` are the two presets."""
+    """The limits and repeats of a measurement; ``preset`` gives the quick and the full ones."""
 
     repeats: int = 3
     limit: float = 30.0
     row_limit: float = 45.0
     floor: float = 1.0
-    # How many times the seconds of the fastest so far a run may take: of its own group, of all, and
-    # what is allowed in any case.
+    # The limit of a run in multiples of the seconds of the fastest so far: of its own group, of
+    # all, and the multiple that is allowed in any case.
     of_group: float = 3.0
     of_all: float = 10.0
     in_any_case: float = 10.0
@@ -62,7 +62,7 @@ class Options:
     of_neighbour: float = 0.0
     resting: int = 2
     quick: bool = False
-    one_form: bool = False  # where the data come in several, each solver gets the one it likes
+    one_form: bool = False  # each solver gets only its preferred form of the data
     compile_times: bool = True
     clock: str = "wall"
 
@@ -101,7 +101,7 @@ class Sweep:
         )
 
     def fastest(self, most: float) -> tuple[float, float] | None:
-        """``(median seconds, setting)`` of the fastest setting whose median value is at ``most``.
+        """``(median seconds, setting)`` of the fastest setting with a median value up to ``most``.
 
         Some solvers draw random numbers that no seed fixes, so a setting can reach a target once
         and miss it the next time; with two runs, both must reach it.
@@ -143,7 +143,7 @@ class Pool:
 
 
 def _room(stored: Stored) -> int:
-    """How many workers may live at once: each holds the data, a converted copy, and the rest."""
+    """The most workers at once: each holds the data, a converted copy, and the rest."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES") / 2**20
     except (AttributeError, ValueError, OSError):
@@ -152,7 +152,7 @@ def _room(stored: Stored) -> int:
 
 
 class RowBench:
-    """All solvers on one row."""
+    """The measurement of all solvers on one row."""
 
     def __init__(self, row: Row, sweeps: list[Sweep], pool: Pool, options: Options, say) -> None:
         self.row, self.sweeps, self.pool, self.options, self.say = row, sweeps, pool, options, say
@@ -199,7 +199,7 @@ class RowBench:
         """Seconds that the next run of a sweep may take."""
         options = self.options
         if sweep.solver.group == GROUPS[0]:
-            # However slow this library is: what it takes is what is to be known.
+            # This library has the full limit, however slow it is: its time is the one to be known.
             return options.limit
         most, least = options.limit, options.floor
         if self._settled():
@@ -207,14 +207,14 @@ class RowBench:
             times = [(group, fastest[0]) for group, fastest in found if fastest]
             own = [seconds for group, seconds in times if group == sweep.solver.group]
             if sweep.solver.group not in COMPARED:
-                # In the table only where it is the fastest peer.
+                # This group is in the table only where it is the fastest peer.
                 own = [seconds for group, seconds in times if group != GROUPS[0]]
             if own:
                 most = min(most, options.of_group * min(own))
             if times:
                 fastest = min(seconds for _, seconds in times)
                 most = min(most, options.of_all * fastest)
-                # Whatever the row has taken, nothing is cut off that a ratio could be of.
+                # However long the row has taken, no run is cut off that could enter a ratio.
                 least = max(least, options.in_any_case * fastest)
         left = options.row_limit * self.pool.patience - self._elapsed()
         return min(max(min(most, max(left, least)), options.floor), options.limit)
@@ -259,7 +259,7 @@ class RowBench:
                 self._sweep(sweep)
 
     def _certify(self) -> None:
-        """One very tight fit of this library, where no bound yet certifies the best value."""
+        """Run one very tight fit of this library, where no bound yet certifies the best value."""
         own = [s for s in self.sweeps if s.solver.group == GROUPS[0] and s.runs]
         if own and self.gap()[0] > CERTIFIED:
             record = self.pool.run(own[0], self.row, TIGHTEST, 2.0 * self.options.limit)
@@ -291,7 +291,7 @@ class RowBench:
                 sweep = self.sweeps[i]
                 record = self.pool.run(sweep, self.row, setting, 4.0 * options.limit)
                 if record is None or "error" in record:
-                    # It ran before, and now it does not: not a time to rely on.
+                    # It ran before, and now it fails: the earlier time is not reliable.
                     self.say(f"    {sweep.solver.name}: a repeated run failed, dropped")
                     del sweep.runs[setting]
                 else:
@@ -299,11 +299,11 @@ class RowBench:
             self._catch_up()
 
     def _hopeless(self, sweep: Sweep) -> bool:
-        """Whether a sweep was cut off by time before it had reached anything."""
+        """Whether a sweep was cut off by time before it had reached any target."""
         return sweep.over is not None and not sweep.fastest(self.threshold(max(TARGETS)))
 
     def hopeless(self) -> set[str]:
-        """The names of the solvers that a limit cut off before they had reached anything."""
+        """The names of the solvers that a limit cut off before they had reached any target."""
         return {sweep.solver.name for sweep in self.sweeps if self._hopeless(sweep)}
 
     def slow(self, times: float) -> set[str]:
@@ -378,7 +378,7 @@ class RowBench:
         }
 
     def _complaints(self, best: float) -> list[str]:
-        """Where what this library claims is contradicted by what was measured."""
+        """The claims of this library that the measurements contradict."""
         found = []
         for sweep in self.sweeps:
             for runs in sweep.runs.values():
@@ -387,7 +387,7 @@ class RowBench:
                     where = f"{self.row.name}, tol {run['setting']:g}"
                     if claims["dual"] > best + 1e-11 * abs(best):
                         found.append(f"{where}: claims a bound above a value that was found")
-                    # A gap is a part of the value that was found, and not of the least one.
+                    # A gap is a share of the value that was found, and not of the least one.
                     allowed = run["setting"] / (1.0 - run["setting"])
                     if claims["status"] == "optimal" and off > allowed * (1 + 1e-6) + 1e-12:
                         found.append(f"{where}: says optimal, is {off:.2g} above the optimum")
@@ -457,10 +457,10 @@ def run_workload(
     into: list[dict] | None = None,
     stock: Stock | None = None,
 ) -> dict:
-    """Every asked-for row of one workload, and the first-call times of this library on it.
+    """Measure rows of one workload, and the first-call times of this library on it.
 
-    What is returned is appended to ``into`` at once and fills up row by row, so that an interrupted
-    comparison keeps the rows it has.
+    The record that is returned is appended to ``into`` at once and fills up row by row, so that an
+    interrupted comparison keeps the rows it has.
     """
     if stock is None:
         with stocked(say) as stock:
@@ -472,7 +472,8 @@ def run_workload(
     if into is not None:
         into.append(results)
     sweeps = {row: _sweeps(row, stored, solvers, options) for row in rows}
-    # How many more rows of a question a solver is left out: all, if a smaller C left it far behind.
+    # The number of rows of a question for which a solver is left out: all, if a smaller C left it
+    # far behind.
     rests: dict[tuple[str, str], float] = {}
     pool = Pool(stored.folder, _room(stored), options.clock)
     try:

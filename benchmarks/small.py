@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks import report
 from benchmarks.workloads import match
 
-# Fits that are not timed, the fewest that are, and the seconds that a cell may take beyond them.
+# The number of untimed fits, the fewest timed ones, and the seconds of a cell beyond them.
 WARM, FEWEST, SECONDS = 2, 3, 0.6
 
 CLASSIFIERS = (
@@ -49,8 +49,7 @@ REGRESSORS = (
     "HuberRegressor",
     "SGDRegressor",
 )
-# What scikit-learn's tolerance is lowered to at most, and the tolerance of the optimum that it is
-# judged by.
+# The least value of scikit-learn's tolerance, and the tolerance of the reference optimum.
 _LEAST, _REFERENCE = 1e-12, 1e-10
 
 _MODULES = ("sklearn.linear_model", "sklearn.svm", "sklearn.discriminant_analysis")
@@ -81,7 +80,7 @@ DATA = {
 class Cell:
     """One estimator on one data set: medians in milliseconds, and whether ours was certified.
 
-    ``equal`` is that of scikit-learn where it is as near to the optimum; infinite where no
+    ``equal`` is scikit-learn's time where it is as near to the optimum; infinite where no
     tolerance brings it there, and None where the objectives differ.
     """
 
@@ -94,7 +93,7 @@ class Cell:
 
     @property
     def ratio(self) -> float:
-        """By how many times ours takes longer."""
+        """The time of ours divided by the time of scikit-learn's."""
         return self.ours / self.theirs
 
 

@@ -41,7 +41,7 @@ from separatrix.scale import scan
 __all__ = ["compared", "main", "taken"]
 
 ROOT = Path(__file__).resolve().parents[1]
-# What differs from one run to the next: seconds, sizes of files, dates, and digests of both.
+# Values that differ from one run to the next: seconds, sizes of files, dates, and digests of both.
 _UNSTEADY = re.compile(
     r"\b\d+(\.\d+)?(?= (s|ms|seconds|kB|MB)\b)|\b\d{4}-\d\d-\d\dT[\d:+]+|\b[0-9a-f]{16}\b"
 )
@@ -52,9 +52,9 @@ _LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
     "sparse": lambda X: sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0)),
 }
 _NUMBERS = ("coef_", "intercept_", "dual_coef_", "means_", "covariance_", "threshold_", "scale_")
-# What the default would refuse on these rows, or take more than a second for.
+# Options of estimators whose defaults would refuse these rows, or take more than a second.
 _OPTIONS: dict[str, dict[str, Any]] = {"Perceptron": {"max_iter": 50}, "NuSVC": {"nu": 0.3}}
-# Another order of a sum is no difference that anybody looks for.
+# Larger differences are reported; smaller ones are due to another order of a sum.
 _ROUNDING = 1e-12
 
 
@@ -71,7 +71,7 @@ def _signature(of: Any) -> str:
 def _members(kind: type) -> dict[str, str]:
     """The public methods and properties of a class with their signatures."""
     out = {"": _signature(kind)}
-    # What widgets and arrays bring with them belongs to their libraries.
+    # The members that widgets and arrays bring with them belong to their libraries.
     own = [base for base in kind.__mro__ if base.__module__.startswith(("separatrix", "sklearn"))]
     for name in sorted({name for base in own for name in vars(base) if not name.startswith("_")}):
         member = inspect.getattr_static(kind, name)
@@ -110,7 +110,7 @@ def helps() -> dict[str, str]:
 
 
 def demonstration() -> str:
-    """What ``make demo`` prints, without its seconds."""
+    """The output of ``make demo``, without its seconds."""
     with tempfile.TemporaryDirectory() as folder:
         found = subprocess.run(
             [sys.executable, str(ROOT / "examples" / "demo.py")],
@@ -192,7 +192,7 @@ def fits() -> dict[str, Any]:
 
 
 def corpus() -> dict[str, str]:
-    """What each malformed model file of the corpus is answered."""
+    """The error of each malformed model file of the corpus."""
     out = {}
     for path in sorted((ROOT / "tests" / "corpus" / "models").iterdir()):
         try:
@@ -236,7 +236,7 @@ def taken(timed: bool = False) -> dict[str, Any]:
 
 
 def _apart(before: Any, after: Any) -> str | None:
-    """How two entries differ, in one line or a few; None where they do not."""
+    """The difference of two entries, in one line or a few; None where there is none."""
     if before == after:
         return None
     if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
@@ -253,7 +253,7 @@ def _apart(before: Any, after: Any) -> str | None:
 
 
 def _flat(entries: dict[str, Any]) -> dict[str, Any]:
-    """Entries of entries by both names."""
+    """Nested entries, by the names of both levels."""
     out: dict[str, Any] = {}
     for name, entry in entries.items():
         if isinstance(entry, dict):
@@ -264,7 +264,7 @@ def _flat(entries: dict[str, Any]) -> dict[str, Any]:
 
 
 def compared(older: dict[str, Any], newer: dict[str, Any]) -> dict[str, list[str]]:
-    """The differences of two documents by part; ratios of seconds are none."""
+    """The differences of two documents by part, without the seconds."""
     out: dict[str, list[str]] = {}
     for part in newer:
         if part == "seconds":

@@ -35,7 +35,7 @@ _PASSES = 20
 class Task:
     """One question on one data set.
 
-    ``answer`` is what is true, where it is known; contenders are named in ``CONTENDERS``.
+    ``answer`` is the true answer, where it is known; contenders are named in ``CONTENDERS``.
     """
 
     name: str
@@ -149,7 +149,7 @@ def _separatrix_margin(X: Any, y: np.ndarray) -> str:
 
 
 def _linprog(X: Any, y: np.ndarray) -> str:
-    """Is there ``(w, b)`` with every ``y (w.x + b) >= 1``?  The program with all rows in it."""
+    """Whether some ``(w, b)`` has every ``y (w.x + b) >= 1``, by the linear program of all rows."""
     from scipy.optimize import linprog
 
     left = -y[:, None] * np.column_stack([X, np.ones(len(y))])
@@ -158,7 +158,7 @@ def _linprog(X: Any, y: np.ndarray) -> str:
 
 
 def _linear_svc(X: Any, y: np.ndarray) -> str:
-    """A large C, in the form that separates these points soonest: squared, and in the primal.
+    """A machine with a large C, in the form that is fastest on these points: squared and primal.
 
     (With the hinge in the dual, ten thousand passes leave rows on the wrong side.)
     """
@@ -220,7 +220,7 @@ def _sklearn_least_squares() -> Any:
 
 
 def _sklearn_lsqr() -> Any:
-    """LSQR's steps until as much is left of the equations as the others leave."""
+    """LSQR with a tolerance at which its residual is as small as that of the others."""
     from sklearn.linear_model import LinearRegression
 
     return LinearRegression(tol=1e-13)
@@ -364,7 +364,7 @@ def _warmed_up(task: Task, name: str, X: Any, y: np.ndarray) -> Callable[..., An
 
 
 class _Contender(Process):
-    """The process of one contender at one task, and what it has answered."""
+    """The process of one contender at one task, and its answers."""
 
     def __init__(self, task: Task, name: str, warm: bool = True) -> None:
         super().__init__("benchmarks.statements:serve")
@@ -388,7 +388,7 @@ class _Contender(Process):
 
 
 def chosen(patterns: list[str], quick: bool) -> list[Task]:
-    """The tasks that are asked for."""
+    """The tasks that match the patterns; with ``quick``, only the quick ones."""
     return [t for t in tasks() if match(t.name, patterns) and (t.quick or not quick)]
 
 

@@ -107,7 +107,7 @@ def _frames(page: Any, model: str, n_moves: int) -> dict[str, float]:
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
-    # A hand that trembles does not drag: the first move is far enough to be one.
+    # A small movement does not start a drag: the first move is large enough to do so.
     x, y = x + 20.0, y + 20.0
     page.mouse.move(x, y)
     page.wait_for_timeout(500)

@@ -39,7 +39,7 @@ RESULTS = Path(__file__).parent / "results" / "sweep.json"
 DECADES = tuple(10.0**k for k in range(-3, 5))
 L1_RATIOS = (0.0, 0.5, 1.0)
 SLOWEST, STEEPEST = 1.0, 10.0
-# They come near an optimum and stay there: the benchmark shows it row by row, at its price.
+# These solvers do not converge to the optimum: the benchmark shows that row by row, at a cost.
 _LEFT_OUT = ("SGD*", "sag")
 BINARY = {
     "reviews": reviews.WORKLOAD,
@@ -58,7 +58,7 @@ def cells(decades: Sequence[float] = DECADES) -> Iterator[tuple[Workload, Row]]:
         losses = ["log", "squared_hinge", "hinge", *(["multinomial"] * (data in CLASSES))]
         for loss, l1_ratio, intercept, C in product(losses, L1_RATIOS, (False, True), decades):
             if loss == "hinge" and l1_ratio:
-                continue  # L1 asks for a smooth loss
+                continue  # L1 requires a smooth loss
             many = data in CLASSES and loss != "multinomial"
             yield workload, Row(data, loss, C, intercept, l1_ratio=l1_ratio, one_vs_rest=many)
 
@@ -94,7 +94,7 @@ def _question(result: dict) -> str:
 
 
 def _known(result: dict, target: float) -> bool:
-    """Whether the optimum is known well enough to say what is that near it."""
+    """Whether the optimum is known to within the target."""
     return result["optimum_relative_gap"] <= target
 
 
@@ -124,8 +124,8 @@ def slower(document: dict) -> list[tuple[float, str, float, report.Side, report.
 def cliffs(document: dict) -> list[tuple[str, float, float | None, float | None]]:
     """``(cell, suboptimality, seconds at the next smaller C, seconds)`` of this library.
 
-    Where the time grows by more than `STEEPEST` between the two, or the second is missed: no run
-    came so near within its limit, or none proved that it did.
+    A cell is listed where the time grows by more than `STEEPEST` between the two, or where the
+    second is missed: no run came so near within its limit, or none proved that it did.
     """
     found = []
     for cs, target in product(results(document).values(), TARGETS):

@@ -57,11 +57,11 @@ from benchmarks.tampering_judge import (
 
 __all__ = ["GROUPS", "MODELS", "Attack", "attack", "main", "trial"]
 
-# For finding a bound anew: what is reached by then has to be true as well.
+# The seconds for a new bound: the one that is reached by then has to be true as well.
 _SECONDS = 0.05
 # Seconds that a fit of LIBLINEAR or LIBSVM may take.
 _PATIENCE = 2
-# Verdicts that the command asks for.
+# The default number of verdicts.
 _PROBLEMS = 10_000
 
 
@@ -72,22 +72,22 @@ _Draw = Callable[[np.random.Generator], dict[str, Any]]
 
 @dataclass
 class Kind:
-    """One estimator: its parameters, its data, and what judges its numbers."""
+    """One estimator: its parameters, its data, and the judge of its numbers."""
 
     parameters: _Draw
     judge: Callable[[Fitted], Judge]
-    # How many classes there are; 0 for a regression.
+    # The number of classes; 0 for a regression.
     classes: int = 0
     # Whether the targets are counts.
     counts: bool = False
     packages: tuple[str, ...] = ("separatrix", "sklearn")
-    # Whether it is fitted in passes, now and then.
+    # Whether some of its problems are fitted in passes.
     passes: bool = False
     weighted: bool = True
     targets: int = 1
     # The attributes that are altered, where these are not the coefficients and the intercept.
     numbers: tuple[str, ...] = ()
-    # Those that may be out of the range of float64, because nothing is predicted with them.
+    # The attributes that may be out of the range of float64: nothing is predicted with them.
     unbounded: tuple[str, ...] = ()
 
 
@@ -276,8 +276,8 @@ MODELS: dict[str, Kind] = {
     "SGDClassifier": Kind(_of_sgd, balls, classes=2, packages=_OWN),
 }
 
-#: Names that stand for several estimators.  The first seventeen are the ones that there were at
-#: first; what is known of their problems by number is found again by this name.
+#: Names that stand for several estimators.  The seventeen original ones are ``first``; their known
+#: problems are numbered under this name.
 GROUPS: dict[str, tuple[str, ...]] = {"first": tuple(MODELS)}
 
 MODELS |= {
@@ -408,16 +408,16 @@ MODELS |= {
 
 @dataclass
 class Attack:
-    """What became of one fit and of the models that were made of it."""
+    """The outcome of one fit and of the models that were made of it."""
 
     number: int
     model: str
     families: tuple[str, ...]
-    # Verdicts, and how many models were called optimal: as fitted, and altered.
+    # The numbers of verdicts and of models called optimal: as fitted, and altered.
     problems: int = 0
     optimal: int = 0
     altered: int = 0
-    # Altered models that were refused, and why the fit was.
+    # The number of altered models that were refused, and the reason if the fit was.
     refused: int = 0
     refusal: str = ""
     findings: list[tuple[str, str]] = field(default_factory=list)
@@ -517,13 +517,13 @@ def _altered(case: _Case, rng: np.random.Generator) -> Iterator[tuple[str, Any]]
         if name == "intercept_" and not getattr(case.model, "fit_intercept", True):
             continue
         if isinstance(getattr(type(case.model), name, None), property):
-            # What follows from other numbers can't be set.
+            # An attribute that follows from other numbers can't be set.
             continue
         given = getattr(case.model, name)
         try:
             whole = np.array(given.toarray() if sp.issparse(given) else given, dtype=np.float64)
         except ValueError:
-            # Matrices of several sizes.
+            # The attribute has matrices of several sizes.
             continue
         for place in np.ndindex(whole.shape):
             size = abs(whole[place]) or float(np.abs(whole).max()) or 1.0
@@ -567,7 +567,7 @@ def _is_finite(case: _Case) -> bool:
 
 
 def _not_optimal(what: str, model: Any, found: Any) -> Iterator[tuple[str, str]]:
-    """Numbers that are not finite are held to nothing but this."""
+    """The judge of numbers that are not finite: they must not be called optimal."""
     if found.status == "optimal":
         yield "optimal", f"{what}: the numbers are not finite; {found!r}"
 
@@ -583,9 +583,9 @@ def trial(
     family: str | None = None,
     way: str | None = None,
 ) -> Attack:
-    """Fit problem ``number``, alter every number of it, and judge what is said of each.
+    """Fit problem ``number``, alter every number of it, and judge each verdict.
 
-    ``model`` is one of :data:`MODELS`, or of :data:`GROUPS`, one of which is drawn.
+    ``model`` is one of :data:`MODELS`, or of :data:`GROUPS`, from which one is drawn.
     """
     rng = np.random.default_rng([seed, number])
     names = _names(model)
@@ -626,7 +626,7 @@ def _tried(out: Attack, rng: np.random.Generator, case: _Case) -> None:
     try:
         case.fit()
     except Exception as error:
-        # What others raise is their own affair.
+        # Exceptions of other libraries do not count.
         if is_own(case.model) and not is_refusal(error):
             out.findings.append(("crash", f"fit: {crash(error)}"))
         out.refusal = str(error)
@@ -657,7 +657,7 @@ def _tried(out: Attack, rng: np.random.Generator, case: _Case) -> None:
 
 
 def _verdict(out: Attack, case: _Case, what: str, model: Any) -> Any:
-    """What ``verify`` says; None where it refuses."""
+    """The certificate that ``verify`` returns; None where it refuses."""
     try:
         return case.verified(model)
     except Exception as error:

@@ -1,14 +1,14 @@
-"""What the numbers of a fitted model are worth: the judge of :mod:`benchmarks.tampering`.
+"""The judge of :mod:`benchmarks.tampering`: the objectives at the numbers of a fitted model.
 
 The objective of every estimator, of this library and of scikit-learn, is written down here from the
 documentation, and evaluated at the numbers of a model in fractions or in balls.  None of it shares
-code with the library.  Each function that takes a :class:`Fitted` returns a judge of what
-``verify`` says of models whose numbers are altered:
+code with the library.  Each function that takes a :class:`Fitted` returns a judge of the
+certificates that ``verify`` returns for models whose numbers are altered:
 
 - ``primal``: the objective at the numbers is above the certificate's ``primal``;
 - ``dual``: a point is known whose objective is below the certificate's ``dual``;
-- ``optimal``: numbers are called optimal, although an objective that is known is less by more than
-  the tolerance; of a closed form by more than two millionths, unless the fit is exact in every row.
+- ``optimal``: numbers are called optimal, although a known objective is less by more than the
+  tolerance; of a closed form by more than two millionths, unless the fit is exact in every row.
 """
 
 from __future__ import annotations
@@ -57,20 +57,20 @@ __all__ = [
     "svr",
 ]
 
-# By how much more than a millionth a closed form may be above the optimum.
+# The share of its objective by which a closed form may be above the optimum.
 _SHARE = fmpq(2, 10**6)
-# How exactly a row has to be fitted for the objective not to count, and all rows together.
+# The relative residual up to which a row counts as fitted; if all do, the objective is ignored.
 _EXACT = fmpq(2, 10**8)
-# What rounding may do to the status of an iterative fit, beside its tolerance.
+# The factor on the tolerance of an iterative fit's status, which allows for rounding.
 _HAIR = fmpq(1001, 1000)
-# The least scale of Huber's regression, in units of the largest target: 4.5e-13; and in any case,
+# The least scale of Huber's regression, in units of the largest target (4.5e-13) and absolutely,
 # as its documentation says.
 _LEAST_SCALE, _TINY_SCALE = fmpq(4096, 2**53), fmpq(1, 2**900)
-# Bits of balls.
+# The precision of balls, in bits.
 _BITS = 2048
 _ZERO = fmpq(0)
 
-#: What was altered, the altered model and its certificate, to what is false of it.
+#: A function of the alteration, the altered model and its certificate; yields what is false.
 Judge = Callable[[str, Any, Any], Iterator[tuple[str, str]]]
 
 
@@ -94,7 +94,7 @@ class Fitted:
         return [rational(v) for v in s]
 
     def targets(self) -> list[list[fmpq]]:
-        """The numbers that are regressed on: one list a target, or a class of several."""
+        """The regression targets: one list a target, or one a class of more than two."""
         if not self.classes:
             return [[rational(v) for v in column] for column in np.atleast_2d(self.y.T)]
         names = self.model.classes_
@@ -104,7 +104,7 @@ class Fitted:
         return [[rational(v) for v in np.where(self.y == name, 1.0, rest)] for name in names]
 
     def rows(self) -> list[Rows]:
-        """A regression a target."""
+        """The exact rows of one regression for each target."""
         x = [[rational(v) for v in row] for row in self.table]
         s = self.sample_weights()
         return [Rows(x, t, s) for t in self.targets()]
@@ -148,7 +148,7 @@ Objective = Callable[[Any, Rows, list[fmpq], fmpq], fmpq]
 
 
 def _numbers(model: Any, name: str = "") -> list[_Point]:
-    """Weights and intercept of each target; ``name`` is what those of the attributes begin with."""
+    """Weights and intercept of each target; ``name`` is the prefix of the attributes."""
     coef = np.atleast_2d(_dense(getattr(model, f"{name}coef_")))
     level = np.broadcast_to(np.ravel(getattr(model, f"{name}intercept_")), len(coef))
     return [
@@ -240,7 +240,7 @@ def huber(fit: Fitted) -> Judge:
     def value(model: Any, w: list[fmpq], b: fmpq) -> arb:
         alpha, width = rational(model.alpha), rational(model.epsilon)
         out = arb(alpha * _squares(w)) + _at_the_best_scale(rows, width, w, b)
-        # This library's objective is divided by what stands at |w|^2 / 2.
+        # This library's objective is divided by the factor of |w|^2 / 2.
         return out / arb(2 * alpha if alpha > 0 else fmpq(2)) if is_own(model) else out
 
     return _held(fit, lambda model: [value(model, *_numbers(model)[0])], [])
@@ -316,7 +316,7 @@ def _held(
     known: list[list[arb]],
     by_weights: Callable[[Any], list[arb]] | None = None,
 ) -> Judge:
-    """Hold certificates of a gap to objectives.
+    """Check certificates of a gap against objectives.
 
     Parameters
     ----------
@@ -326,7 +326,7 @@ def _held(
         Objectives of each part at other points.
     by_weights : callable, optional
         Objectives at the weights of the columns, where a machine with a kernel has both these and
-        coefficients of the rows; what is said of the one has to hold of the other.
+        coefficients of the rows; the certificate of the one has to hold for the other.
     """
     ctx.prec = _BITS
     known = [*known, values(fit.model)]
@@ -440,7 +440,8 @@ def _sums(table: list[list[fmpq]], rows: Rows) -> tuple[list[list[fmpq]], list[f
 def _independent(gram: list[list[fmpq]], level: bool) -> list[int]:
     """Columns that differ from combinations of others by more than docs/methods.md calls rounding.
 
-    Twice that, so that nothing hangs on how lengths are rounded.  The column of ones is the last.
+    The threshold is twice that, so that nothing hangs on how lengths are rounded.  The column of
+    ones is the last.
     """
     ctx.prec = _BITS
     p = len(gram)
@@ -448,7 +449,7 @@ def _independent(gram: list[list[fmpq]], level: bool) -> list[int]:
     others = [j for j in range(p - level) if gram[j][j] > 0]
 
     def about(j: int) -> tuple[fmpq, list[arb]]:
-        """What the used columns leave of the square of a column, and their shares in it."""
+        """The squared residual of a column on the used ones, and the sizes of the coefficients."""
         if not used:
             return gram[j][j], []
         inner = fmpq_mat([[gram[a][b] for b in used] for a in used])
@@ -509,7 +510,7 @@ def closed(fit: Fitted) -> Judge:
 def _excess(
     what: str, model: Any, found: Any, rows: Rows, point: _Point, best: fmpq
 ) -> Iterator[tuple[str, str]]:
-    """What is false where least squares are called optimal at a point."""
+    """The false statement where least squares are called optimal at a point, if there is one."""
     value, allowed = ridge(model, rows, *point), _is_allowed(model, point[0])
     far = not allowed or value - best > _SHARE * value
     if far and not (allowed and _is_exact(rows, *point)):
@@ -517,7 +518,7 @@ def _excess(
 
 
 def polynomial(fit: Fitted) -> Judge:
-    """The judge of a polynomial: least squares in its basis, and plain powers that are the same.
+    """The judge of a polynomial: least squares in its basis, and the same fit in plain powers.
 
     The terms of the basis are those that float64 evaluates, as the prediction does.
     """
@@ -595,7 +596,7 @@ def _expanded(columns: list[list[list[fmpq]]], powers: list[int]) -> dict[tuple[
 
 
 def _readable(fit: Fitted, model: Any) -> Any:
-    """A copy of the model that :func:`parts_of` reads; what is known of it stays unsaid."""
+    """A copy of the model that :func:`parts_of` can read, without certificates."""
     name = type(model).__name__
     if name == "LogisticRegressionCV":
         import separatrix
@@ -618,7 +619,7 @@ def _readable(fit: Fitted, model: Any) -> Any:
 def balls(fit: Fitted) -> Judge:
     """The judge of a classifier that :mod:`benchmarks.certificate_judge` reads."""
     ctx.prec = _BITS
-    # Of the data alone: the points are those of each model.
+    # The problems of the data alone: the points are those of each model.
     honest = parts_of(_readable(fit, fit.model), fit.X, fit.y, fit.weights)
 
     def values(model: Any) -> list[arb]:
@@ -708,7 +709,7 @@ def _coefficients(model: Any, n: int) -> list[arb]:
 
 
 def kernel_regression(fit: Fitted) -> Judge:
-    """1/2 |w|^2 + C sum s max(0, |r| - epsilon), where nu says what epsilon costs."""
+    """1/2 |w|^2 + C sum s max(0, |r| - epsilon), where nu sets the cost of epsilon."""
     ctx.prec = _BITS
     n = len(fit.y)
     gram = kernel_values(fit.model, SimpleNamespace(x=fit.table), list(range(n)))()
@@ -750,10 +751,10 @@ def kernel_regression(fit: Fitted) -> Judge:
 
 @dataclass
 class _Share:
-    """Where a machine stands whose parameter is a share of the rows.
+    """The state of a machine whose parameter is a share of the rows.
 
-    ``above`` is half the square of the combination, which no admissible one can be below the
-    optimum with; ``below`` is minus the primal objective of the textbook, which is below it, and
+    ``above`` is half the square of the combination, an upper bound of the optimum if it is
+    admissible; ``below`` is minus the primal objective of the textbook, a lower bound, and
     ``best`` the same with the best threshold of each class in place of the intercept.
     """
 
@@ -761,7 +762,7 @@ class _Share:
     below: arb
     best: arb
     terms: arb
-    # By how much the multipliers miss their bounds and sums, relatively.
+    # The relative amount by which the multipliers miss their bounds and sums.
     off: float
     # The length of the combination, if all of its terms had the same direction.
     longest: arb
@@ -789,8 +790,8 @@ def shares(fit: Fitted) -> Judge:
                 yield "optimal", f"{what}: multipliers are off by {state.off:.1e}; {found!r}"
             above = known if by_weights and known is not None else state.above
             # Half of a square is never negative: where hulls meet, zero bounds it from below, and
-            # weights that ought to vanish show no better bound.  What an intercept adds to the
-            # primal objective is counted beside.
+            # weights that ought to vanish show no better bound.  The intercept's part of the primal
+            # objective is counted separately.
             gaps += above - state.best.max(arb(0)) + (state.best - state.below)
             sizes += above
             terms += state.terms
@@ -807,7 +808,7 @@ def shares(fit: Fitted) -> Judge:
         ]
 
     start = _stand(fit, fit.model, False)
-    # Multipliers that are off by rounding: an admissible combination is so much longer at most.
+    # Multipliers may be off by rounding: an admissible combination is longer by this at most.
     reached = [
         ((2 * state.above).sqrt() + state.longest * arb(2.0 * state.off)) ** 2 / 2
         if state.off < 1e-9
@@ -902,9 +903,9 @@ def _share(
 
 # --- Gaussian classes ---------------------------------------------------------------------------
 
-# What a Gaussian's equations may be off by, where they are to hold to 1e-8: another order of
-# summation, and of the offsets the rounding of a solution, times the condition number.  The second
-# is also what two means may be apart by rounding, in standard deviations.
+# The tolerances of a Gaussian's equations, which are to hold to 1e-8: for another order of
+# summation, and for the rounding of a solution in the offsets, times the condition number.  The
+# second is also the distance of two means by rounding, in standard deviations.
 _OFF, _ROUNDED = 2e-7, 1e-12
 
 
@@ -993,7 +994,7 @@ def _divided(matrix: list[list[fmpq]], divisor: fmpq) -> list[list[fmpq]]:
 def _gaussian_offs(
     model: Any, parts: list[_Class], total: fmpq, matrices: list[list[list[fmpq]]]
 ) -> Iterator[tuple[float, str]]:
-    """How far a model is off its equations, in units of what is allowed, and which these are."""
+    """The errors of a model's equations, in units of the tolerance, and what they are about."""
     if np.any(getattr(model, "floored_", False)):
         return
     d = len(parts[0].mean)
@@ -1010,7 +1011,7 @@ def _gaussian_offs(
 def _plane_offs(
     model: Any, parts: list[_Class], total: fmpq, matrix: list[list[fmpq]]
 ) -> Iterator[tuple[float, str]]:
-    """The same of linear discriminants, ``Sigma W = M`` and the offsets, one against another."""
+    """The errors of linear discriminants: ``Sigma W = M``, and the differences of the offsets."""
     d = len(matrix)
     try:
         inverse = fmpq_mat(matrix).inv()
@@ -1049,7 +1050,7 @@ def _plane_offs(
                 _absolute(_inner(row, own) - b) for row, b in zip(correlations, unit, strict=True)
             )
             whole = norm * max(map(_absolute, own)) + max(map(_absolute, unit))
-            # A difference of means that is less than rounding makes of them is none.
+            # A difference of means below their rounding counts as zero.
             yield float(rest / (rational(_OFF) * whole + rational(_ROUNDED))), f"{name}coef_"
         terms = max(
             sum((_absolute(v * c) for v, c in zip(w, centre, strict=True)), _absolute(b))
@@ -1081,9 +1082,9 @@ def _row_sum(matrix: list[list[fmpq]], scale: list[fmpq]) -> fmpq:
 def _covariances(model: Any) -> Any:
     """The covariances by which a model decides, where it keeps them.
 
-    scikit-learn's quadratic model decides by axes and variances along them.  Of this library's
-    these follow from the covariances, which decide: axes of columns of unlike scales have the
-    digits of the largest column alone.
+    scikit-learn's quadratic model decides by axes and variances along them.  In this library these
+    follow from the covariances, which decide: axes of columns of unlike scales have the digits of
+    the largest column alone.
     """
     if not is_own(model) and hasattr(model, "rotations_"):
         pairs = zip(model.rotations_, model.scalings_, strict=True)

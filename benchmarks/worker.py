@@ -29,7 +29,7 @@ _WARM = 60.0
 
 @dataclass(frozen=True)
 class Stored:
-    """Where a data set is, and what it is like."""
+    """The place of a data set, with its shape, its forms and its size."""
 
     folder: Path
     shape: tuple[int, int]
@@ -46,7 +46,7 @@ class Stock:
         self._stored: dict[str, Stored] = {}
 
     def get(self, workload: Workload) -> Stored:
-        """A data set, read or made if it is asked for the first time."""
+        """A data set, read or made when it is first requested."""
         if workload.name not in self._stored:
             self._say(f"{workload.name}: loading")
             data, folder = workload.load(), self._folder / workload.name
@@ -79,7 +79,7 @@ def store(data: Data, folder: Path) -> None:
 
 
 def read(folder: Path, form: str):
-    """``(X, y)`` in the form asked for; ``"columns"`` are dense rows that lie by columns."""
+    """``(X, y)`` in the requested form; ``"columns"`` are dense rows that lie by columns."""
     y = np.load(folder / "y.npy")
     if form in ("dense", "float64", "columns"):
         X = np.load(folder / "dense.npy")
@@ -156,7 +156,7 @@ def serve(connection, warm: bool, clock: str) -> None:
                 "wall_seconds": wall,
                 "cpu_seconds": cpu,
                 "prepare_seconds": prepare_seconds,
-                # Peak of the run above what was there before it: copies, conversions, work space.
+                # Peak of the run above the level before it: copies, conversions, work space.
                 "extra_mib": None if np.isnan(peak - resident) else peak - resident,
                 **_value(row, valued, y, fitted),
             }

@@ -85,7 +85,7 @@ plt.show()
 
 
 def walk(third, start, order=(0, 1, 2)):
-    """Mistakes, and where they lead."""
+    """A perceptron that visited three points in an order, the points, and their labels."""
     points = np.array([(-1.0, -1.0), (1.0, 0.0), third])[list(order)]
     labels = np.array([1, -1, 1])[list(order)]
     model = Perceptron(fit_intercept=False, record=True)

@@ -169,8 +169,9 @@ for m in (0.0, 1.0, 10.0, 100.0):
     print(f"{m:4g}  {int(run.bound):6,}  {run.mistakes:8d}   {distance:.3f} cm")
 
 # %%
-# The last row asked for most and did not get most.  The widest distance there is, 0.818 cm, none
-# of them reaches: :ref:`that is another problem <sphx_glr_auto_examples_06_maximum_margin.py>`.
+# The last row has the largest :math:`m`, but not the largest distance.  None of the rows reaches
+# the widest distance there is, 0.818 cm:
+# :ref:`that is another problem <sphx_glr_auto_examples_06_maximum_margin.py>`.
 #
 # .. admonition:: Exercise
 #

@@ -133,7 +133,7 @@ print("support vectors:", hard.support_.tolist())
 
 # %%
 # Note that smaller steps did *not* always help: 0.01 ends with a narrower band than 0.1.  The
-# perceptron was never told what a good band is.  The certificate is what makes the other claim
+# perceptron has no notion of a good band.  The certificate is what makes the other claim
 # worth something: the widest empty band between *setosa* and the rest is 1.6351 cm, to within a
 # gap of some :math:`10^{-14}`, and three flowers of the 150 hold it.
 

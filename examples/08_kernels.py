@@ -70,8 +70,8 @@ print(
 # %%
 # Now the trick. The machine below is given the points as they are, and the kernel
 # :math:`k(x, z) = \sum_j (x_j z_j)^2`. ``C=inf`` is the hard margin: no point may be on the wrong
-# side. Of the lift it is told nothing but these numbers, one for each pair of points, and it finds
-# the widest margin up there all the same.
+# side. The values of :math:`k`, one for each pair of points, are all that it gets of the lift, and
+# it finds the widest margin up there all the same.
 
 machine = SVC(kernel=squares, C=np.inf, tol=1e-10).fit(oval, inside)
 print(machine.certificate_)

@@ -110,8 +110,8 @@ plt.show()
 # Are they probabilities?
 # -----------------------
 #
-# A forecaster who says "70 %" should be right in 70 of 100 such cases. So sort the reserve by what
-# it was told, and count. On the diagonal the forecast keeps its word.
+# A forecaster who says "70 %" should be right in 70 of 100 such cases. So sort the reserve by the
+# predicted probability, and count. On the diagonal the forecast keeps its word.
 
 calibration_display(model, X_test, y_test)
 plt.show()

@@ -155,7 +155,7 @@ least = np.mean(truth.predict(every_tenth[0]) != every_tenth[1])
 print(f"the true Gaussians, on the same points: {least:.1%}")
 
 # %%
-# With five points a class the *wrong* model wins by far, for it needs less to be told. At eight the
+# With five points a class the *wrong* model wins by far, for it has less to learn. At eight the
 # two meet, and from then on the truth pays. The quadratic rule tends to the Bayes error, which is
 # 15.1 % on these points; the linear one gets stuck at some 18.4 %, and no data will ever help it.
 # The first defect is called *variance*, the second *bias*.

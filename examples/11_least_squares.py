@@ -135,8 +135,8 @@ print(curve)
 
 # %%
 # The training column falls all the way. It has to: whatever a cubic can do, a curve of degree four
-# can do as well. The other column, but for a wobble, falls, turns, and rises. Where it turns is for
-# the reserve to say; no look at the training error could have told.
+# can do as well. The other column, but for a wobble, falls, turns, and rises. Only the reserve can
+# show where it turns; no look at the training error could.
 #
 # .. admonition:: Exercise
 #

@@ -63,8 +63,8 @@ plt.show()
 
 # %%
 # The reserve comes out better than the training rows did: luck has two sides, and one split is one
-# throw of the dice. The picture has the flowers of the reserve. *Which* mistakes they are is told
-# by the confusion matrix: the true species down, the predicted ones across.
+# throw of the dice. The picture has the flowers of the reserve. The confusion matrix shows *which*
+# mistakes they are: the true species down, the predicted ones across.
 
 confusion_matrix_display(model, X_test, y_test)
 plt.show()

@@ -196,7 +196,7 @@ def primal(w, b):
 
 
 def best_offset(w):
-    """P is piecewise linear in b: its least value is at one of its kinks."""
+    """The best intercept: P is piecewise linear in b, and least at one of its kinks."""
     kinks = [y - dot(w, x) for x, y in zip(points, labels, strict=True)]
     return min(kinks, key=lambda b: primal(w, b)[0])
 

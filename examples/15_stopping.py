@@ -97,7 +97,7 @@ def slopes(model, X, alpha):
 
 
 def rules(model, X, alpha):
-    """What each rule looks at, at every recorded iterate."""
+    """The quantity that each rule bounds, at every recorded iterate."""
     trace = model.trace_
     w, g = np.array(trace.coef), slopes(model, X, alpha)
     objective = alpha * np.array(trace.primal)

@@ -149,7 +149,7 @@ score, new_score = model.decision_function(A), model.decision_function(B)
 
 
 def price(values, labels, threshold, cost):
-    """What the mistakes cost, and how many there are of each kind."""
+    """The cost of the mistakes, and the number of each kind."""
     called = values > threshold
     missed = int(np.sum((labels == "malignant") & ~called))
     alarms = int(np.sum((labels == "benign") & called))

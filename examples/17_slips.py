@@ -45,7 +45,7 @@ verdicts = {}
 
 
 def check(sentence, *, wrong, right):
-    """Both verdicts; a check that does not tell the two apart is none."""
+    """Record both verdicts; the check has to distinguish the wrong code from the right one."""
     wrong, right = bool(wrong), bool(right)
     assert right and not wrong, f"{sentence}: wrong code {wrong}, right code {right}"
     verdicts[sentence] = wrong, right
@@ -308,7 +308,7 @@ check(
 
 
 def lift(x, gamma=0.5):
-    """The first forty coordinates."""
+    """The first forty coordinates of the lift of a Gaussian kernel."""
     x = math.sqrt(2 * gamma) * np.asarray(x, dtype=float)[:, None]
     j = np.arange(40)
     root = np.sqrt([float(math.factorial(k)) for k in j])

@@ -94,7 +94,7 @@ def check(**same: bool) -> None:
 
 
 def from_command_line(folder: Path) -> None:
-    """The same from a terminal."""
+    """Run the same steps from a terminal."""
     for command in (
         "separable breast-cancer --certificate cancer.json",
         "check-certificate cancer.json breast-cancer",
@@ -120,7 +120,7 @@ def from_command_line(folder: Path) -> None:
 
 
 def main() -> None:
-    """Both, in a temporary folder."""
+    """Run both demonstrations in a temporary folder."""
     print("The first fit of each kind compiles its loops, which takes a few seconds.")
     with tempfile.TemporaryDirectory() as folder:
         from_command_line(Path(folder))

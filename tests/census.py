@@ -1,4 +1,4 @@
-"""What a fit that was ended early has to show, judged apart from the library.
+"""Checks of fits that were ended early, by computations apart from the library.
 
 Objectives are written out again from the documentation, in extended precision, so that a census can
 end a fit anywhere and hold what it returns to four things: the objective at the returned point is
@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 LONG = np.longdouble
 # How far a stated objective may be above that of the returned point: it is charged for rounding.
 CHARGED = 1e-7
-# What the judge's own rounding comes to.
+# The rounding error of the judge itself.
 ROUNDED = 1e-13
 
 
@@ -175,7 +175,7 @@ def _of_numbers(model: Any, X: np.ndarray, y: np.ndarray, s: np.ndarray) -> Any:
 
 
 def _of_kernel(model: Any, X: np.ndarray, y: Any, s: np.ndarray) -> Any:
-    """Kernel machines: of each pair of classes, of numbers, or of one class."""
+    """The objective of kernel machines: of pairs of classes, of regressions, or of one class."""
     name = type(model).__name__
     K = _kernel(model, X)
     support = np.asarray(model.support_)
@@ -242,10 +242,10 @@ def objective(model: Any, X: Any, y: Any, weights: Any = None) -> float:
     return float(_of_numbers(model, X, y, s))
 
 
-# --- what is held to it --------------------------------------------------------------------------
+# --- the checks ----------------------------------------------------------------------------------
 
 
-# What a cross-validation chooses.
+# The parameters that a cross-validation chooses.
 _CHOSEN = ("alpha_", "C_", "l1_ratio_")
 
 
@@ -256,19 +256,19 @@ class Judge:
     Parameters
     ----------
     X, y, weights
-        What the fits are made to, whole.
+        The whole data that the fits are made to.
     """
 
     X: Any
     y: Any
     weights: Any = None
     faults: list[str] = field(default_factory=list)
-    # By the strength of the penalty, which a cross-validation chooses.
+    # The least objective found, by the strength of the penalty that a cross-validation chooses.
     best: dict[Any, float] = field(default_factory=dict)
     duals: list[tuple[str, Any, float]] = field(default_factory=list)
 
     def look(self, case: str, model: Any, statuses: tuple[str, ...]) -> None:
-        """Judge one fit, which may end as ``statuses`` say."""
+        """Judge one fit, whose status must be one of ``statuses``."""
         certificate = model.certificate_
         found = objective(model, self.X, self.y, self.weights)
         primal, dual = certificate.primal, certificate.dual
@@ -307,7 +307,7 @@ class Judge:
         return objective(other, self.X, self.y, self.weights)
 
     def verdict(self) -> list[str]:
-        """All that was found false; call it when the last fit has been looked at."""
+        """All faults that were found; call it after the last fit has been judged."""
         above = [
             f"{case}: lower bound {dual!r}, and a point has {self.best[problem]!r}"
             for case, problem, dual in self.duals
@@ -356,7 +356,7 @@ def instants(looks: int, count: int) -> list[int]:
 
 
 def ended(fit: Callable[[], Any], clock: Clock) -> tuple[int, bool]:
-    """Make a fit under a clock; how many looks it took, and whether it raised KeyboardInterrupt."""
+    """Fit under a clock; return the number of looks and whether it raised KeyboardInterrupt."""
     with looking_at(clock), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:

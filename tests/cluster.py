@@ -24,7 +24,7 @@ PRELOADED += ["separatrix.models", "separatrix.scale", "separatrix.persistence.m
 
 
 def _serving(dask_scheduler: Any) -> dict[str, str]:
-    """What the scheduler knows: the worker at each address, by a name that none has again."""
+    """The name of the worker at each address that the scheduler knows; none is used again."""
     return {address: one.server_id for address, one in dask_scheduler.workers.items()}
 
 

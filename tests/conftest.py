@@ -49,15 +49,15 @@ def kinds(item: Any) -> set[Hashable]:
         mark.args[0].split(",") if isinstance(mark.args[0], str) else mark.args[0] for mark in marks
     ]
     params = item.callspec.params
-    # Each is known by where it lies: arrays and models can be neither hashed nor compared.
+    # Each is identified by its address: arrays and models can be neither hashed nor compared.
     return {tuple((one.strip(), id(params[one.strip()])) for one in each) for each in names}
 
 
 def covering(cases: list[set[Hashable]]) -> set[int]:
-    """The numbers of some cases in which every kind is, as few as are found one by one.
+    """The indices of cases that together cover every kind, as few as a greedy search finds.
 
-    Of those with the most kinds that no other has, the next one is that whose kinds are the rarest
-    among those before it, so that kinds meet in many combinations.
+    The next case is one with the most kinds that are not covered yet; among these, the one whose
+    kinds are the rarest so far, so that kinds meet in many combinations.
     """
     used: Counter[Hashable] = Counter()
     kept: set[int] = set()

@@ -110,7 +110,7 @@ def run_page(name: str) -> Page:
 
 
 def failures(page: Page) -> str:
-    """What is wrong with the doctests of a page's solutions; empty where nothing is."""
+    """The failures of the doctests of a page's solutions; empty where there are none."""
     said = io.StringIO()
     runner = doctest.DocTestRunner(
         optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS, verbose=False

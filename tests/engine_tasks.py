@@ -34,7 +34,7 @@ def late_first(rows: Rows, shared: Any, own: Any) -> float:
 
 
 def refuse(rows: Rows, shared: float, own: Any) -> dict[str, np.ndarray]:
-    """Two blocks cannot be used; the first in the order of the blocks is told of."""
+    """Raise an error for two of the blocks, of which the first in their order is to be reported."""
     value = float(rows.matrix[0, 0])
     if value >= shared:
         time.sleep(0.1 if value == shared else 0.0)
@@ -53,10 +53,10 @@ def die(rows: Rows, shared: Any, own: Any) -> None:
 
 
 def as_long(rows: Rows, shared: np.ndarray, own: Any) -> dict[str, np.ndarray]:
-    """Sums of as many numbers as are shared."""
+    """The shared numbers times a number of the block: a result as long as what is shared."""
     return {"sum": shared * float(rows.matrix[0, 0])}
 
 
 def length_of(rows: Rows, shared: np.ndarray, own: np.ndarray) -> float:
-    """Of what is shared and of what is the block's own, both too large to go with a task."""
+    """The sum of the shared and of the block's own numbers, both too many to go with a task."""
     return float(shared.sum() + own.sum())

@@ -39,7 +39,7 @@ def grid(
     names : str or sequence of str
         Parameters of the test.
     values : iterable
-        What they are in each case; tuples where there are several names.
+        The values of the parameters in each case; tuples where there are several names.
     ids : callable or sequence, optional
         How a case is written where it fails.
     kind : callable, optional

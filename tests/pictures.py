@@ -25,7 +25,7 @@ def compared(*, tolerance: float = 2.0) -> Any:
 
 
 def bare(figure: Any) -> Any:
-    """A figure without words, whose shapes, and the room for them, depend on the fonts."""
+    """A figure without words, whose shapes, and the space for them, depend on the fonts."""
     from matplotlib.text import Annotation, Text
 
     for legend in [*figure.legends, *(ax.get_legend() for ax in figure.axes)]:
@@ -37,7 +37,7 @@ def bare(figure: Any) -> Any:
             text.set_text("")
         else:
             text.set_visible(False)
-    # The layout makes room for words.
+    # The layout makes space for words.
     figure.set_layout_engine("none")
     # Some versions of matplotlib round half a pixel up, and some down.
     width, height = (round(_DPI * inches) + 0.01 for inches in figure.get_size_inches())

@@ -28,14 +28,14 @@ def _context() -> Any:
 
 
 def started(work: Callable[..., None], *given: Any) -> BaseProcess:
-    """A process that does some work of this file, begun."""
+    """Start a process that runs a function of this file."""
     process = _context().Process(target=work, args=given)
     process.start()
     return process
 
 
 def ended(work: Callable[..., None], *given: Any) -> int | None:
-    """How a process ends that does some work of this file: less than zero for a signal."""
+    """The exit code of a process that runs a function of this file: negative for a signal."""
     process = started(work, *given)
     process.join()
     return process.exitcode

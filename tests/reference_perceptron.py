@@ -19,7 +19,7 @@ def dot(a: Vector, b: Vector) -> Fraction:
 
 @dataclass
 class Run:
-    """What happened: an update is (row, pass, weights before, weights after)."""
+    """The record of a run: an update is (row, pass, weights before, weights after)."""
 
     theta: Vector
     passes: int = 0

@@ -1,4 +1,4 @@
-"""What stands in the library's files: each is parsed once, however many tests ask."""
+"""The contents of the library's files, each parsed once, however many tests use it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _IMPORTS = re.compile(r"^[ \t]*from [\w.]+ import (?:\([^()]*\)|[^(\n]+)", re.MU
 
 @dataclass(frozen=True)
 class Source:
-    """A file of the library, which is parsed once what stands in it is needed.
+    """A file of the library, which is parsed when its contents are first needed.
 
     Attributes
     ----------
     path : Path
     docstrings : tuple of str
-        Those of the file, its classes and its functions; empty ones left out.
+        The docstrings of the file, its classes and its functions; empty ones left out.
     imports : tuple of ast.ImportFrom
-        Within functions, too.
+        The imports of the file, also those within functions.
     codes : tuple of str
-        Those of the messages that it makes.
+        The codes of the messages that it makes.
     """
 
     path: Path

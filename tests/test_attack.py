@@ -1,4 +1,4 @@
-"""The attack on the certificates: a slice of it, and whether its judge could tell."""
+"""The attack on the certificates: a slice of it, and whether its judge finds false ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ mp.prec = 300
 
 @pytest.fixture(autouse=True)
 def the_environment_afterwards():
-    # The command tells its processes how many threads to use.
+    # The command sets the number of threads of its processes in the environment.
     before = dict(os.environ)
     yield
     os.environ.clear()
@@ -98,7 +98,7 @@ def minima(X: Any, Z: Any) -> np.ndarray:
 
 
 INF = float("inf")
-# Name, parameters, number of classes.  Coarse tolerances leave room between the two bounds.
+# Name, parameters, number of classes.  Coarse tolerances leave space between the two bounds.
 COARSE = [
     ("LogisticRegression", {"tol": 1e-2}, 2),
     ("LogisticRegression", {"tol": 1e-2, "fit_intercept": False, "lam": 0.1}, 2),

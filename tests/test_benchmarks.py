@@ -179,7 +179,7 @@ def test_two_peers_run_side_by_side(row, names):
         # The two minimise the same objective, so that both come near to the same best value.
         assert min(run["suboptimality"] for run in solver["runs"]) <= 1e-6
         assert min(run["suboptimality"] for run in solver["runs"]) >= 0
-    # What was fastest was run as often as asked for.
+    # The fastest setting was run as often as requested.
     most = max(len(s["runs"]) - len({r["setting"] for r in s["runs"]}) for s in result["solvers"])
     assert most >= SMALL.repeats - 1
     if row.loss != "hinge":
@@ -384,7 +384,7 @@ def test_kernel_objective_equals_a_sum_by_hand(n_classes):
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 def test_kernel_scores_have_the_signs_of_scikit_learn(n_classes):
-    """And its machine is near the least value that the objective has, with a bound to show it."""
+    """The machine is also near the least value of the objective, with a bound to show it."""
     from sklearn.svm import SVC
 
     rng = np.random.default_rng(1)
@@ -839,7 +839,7 @@ def test_what_is_not_installed_is_told(monkeypatch, capsys):
 # --- peers --------------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore")  # by peers, of what they make of too few passes or of NumPy
+@pytest.mark.filterwarnings("ignore")  # by peers, about too few passes or about NumPy
 @pytest.mark.parametrize("C", [0.03, 1.0, 30.0])
 @pytest.mark.parametrize("loss", ["log", "hinge", "squared_hinge", "multinomial"])
 def test_every_solver_minimises_the_objective_of_the_row(loss, C):
@@ -1091,7 +1091,7 @@ def test_l1_paths_compare_those_that_reached_every_value():
     assert shown[3][5] == ""
 
 
-@pytest.mark.filterwarnings("ignore")  # of peers, about passes and about NumPy
+@pytest.mark.filterwarnings("ignore")  # by peers, about passes and about NumPy
 @pytest.mark.parametrize("loss", l1_paths.LOSSES)
 def test_l1_peers_minimise_the_same_objective(loss, tmp_path, monkeypatch):
     monkeypatch.setattr(l1_paths, "COUNT", 3)

@@ -445,7 +445,7 @@ def test_l1_and_elastic_net(geometry: str) -> None:
                 faults.append((geometry, k, loss.name, ratio, bound.dual, float(value)))
         primal = solution.certificate.primal
         if solution.certificate.ok and not primal <= float(value) * (1 + 2 * tol) + 1e-300:
-            # The independent minimum is one to the digits that the tolerance asks for.
+            # The independent minimum is one to the digits that the tolerance requires.
             faults.append((geometry, k, loss.name, ratio, primal, float(value)))
     assert not faults, faults[:3]
     # Columns of wild scale or offset are beyond float64 for some.

@@ -55,7 +55,7 @@ CLOSED = {
     *("PolynomialRegression", "QuadraticDiscriminantAnalysis", "Ridge", "RidgeCV"),
     *("RidgeClassifier", "RidgeClassifierCV"),
 }
-# Of three classes.
+# Models that are fitted to three classes.
 SEVERAL = {
     "LogisticRegression": [{}, {"penalty": "l1"}, {"multiclass": "ovr"}],
     "LinearSVC": [{}, {"loss": "hinge", "solver": "dual"}],

@@ -94,7 +94,7 @@ def test_distance_in_per_cent(gap: float, text: str) -> None:
 
 def test_no_bound_yet() -> None:
     assert "no lower bound yet" in str(make(1.0, -math.inf))
-    # What is infinite may be a regression, or beyond a bound of a weight.
+    # The objective may be infinite in a regression, or where a weight is beyond its bound.
     assert "objective inf, lower bound 2, " in str(make(math.inf, 2.0, status="max_iter"))
     assert "objective inf, no lower bound yet, " in str(make(math.inf, -math.inf))
 

@@ -153,7 +153,7 @@ def test_rows_of_1e12_that_differ_by_one():
 
     w = [Fraction(v) for v in model.coef_[0].tolist()]
     assert objective(w, Fraction(float(model.intercept_[0]))) <= Fraction(model.certificate_.primal)
-    # Of two rows the optimum is known: along their difference, with multipliers up to C.
+    # The optimum for two rows is known: along their difference, with multipliers up to C.
     difference = [a - b for a, b in zip(*rows, strict=True)]
     alpha = min(C, 2 / sum(a * a for a in difference))
     best = [alpha * a for a in difference]
@@ -320,7 +320,7 @@ def test_an_indefinite_kernel_has_an_objective_from_above_and_no_bound(kind, C, 
         X = rng.normal(size=(12, 2))
         model, kernel = SVC(kernel="sigmoid", gamma=0.5, coef0=-1.0, C=C, tol=tol), sigmoid
     else:
-        # Of the negative one the objective may be below zero, where factors round the other way.
+        # The objective of the negative matrix may be below zero, as factors round the other way.
         K = -np.abs(INDEFINITE) - 5.0 * np.eye(12) if kind == "negative" else INDEFINITE
         exact = [[mpmath.mpf(v) for v in row] for row in K.tolist()]
         X = np.arange(12.0)[:, None]
@@ -398,7 +398,7 @@ def test_a_hard_margin_whose_square_underflows(size):
         for s, row in zip(y, rows, strict=True)
     )
     value = sum(a * a for a in w) / margin**2 / 2
-    # Of two points the widest band is between them: its half is half their distance.
+    # The widest band of two points is between them: its half is half their distance.
     distance = sum((a - b) ** 2 for a, b in zip(*rows, strict=True))
     assert Fraction(found.primal) >= value > 0
     assert Fraction(found.dual) <= 2 / distance
@@ -446,7 +446,7 @@ class Boasting(CallableKernel):
 
 
 def test_a_bound_above_the_objective_is_no_bound():
-    # Of these two rows the one's scalar product with itself is zero, and with the other one.
+    # The scalar product of each row with itself is zero, and with the other row it is one.
     K = np.array([[0.0, 1.0], [1.0, 0.0]])
     kernel = Boasting(lambda A, B: K[np.ix_(A[:, 0].astype(int), B[:, 0].astype(int))])
     y = np.array([1.0, -1.0])
@@ -462,7 +462,7 @@ def test_a_bound_above_the_objective_is_no_bound():
 
 
 class Generous(Hinge):
-    """Whose conjugate is less than it is."""
+    """A hinge loss that states a conjugate less than its own."""
 
     def conjugate(self, u):
         return super().conjugate(u) - 1.0

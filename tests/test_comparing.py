@@ -35,7 +35,7 @@ def test_equal_rows_and_groups_stay_on_one_side() -> None:
         assert sorted(np.concatenate([held for _, held in folds])) == list(range(200))
         for fit, held in folds:
             assert not set(map(tuple, X[fit])) & set(map(tuple, X[held]))
-    # Of so few different rows they are no copies.
+    # With so few different rows equal ones do not count as copies.
     assert sum(len(held) for _, held in drawn_folds(4, few, y)) == 200
     groups = np.arange(200) // 10
     for fit, held in drawn_folds(5, X, y, groups=groups):
@@ -156,7 +156,7 @@ def test_ctrl_c_leaves_what_is_done() -> None:
 
 
 class _Slow(LogisticRegression):
-    """Takes longer than the budget from the second fit on."""
+    """A model that takes longer than the budget from the second fit on."""
 
     now = 0.0
     fits = 0
@@ -172,7 +172,7 @@ def test_a_budget_ends_it_and_the_scores_of_finished_folds_are_kept(monkeypatch)
     monkeypatch.setattr(racing, "time", SimpleNamespace(perf_counter=lambda: _Slow.now))
     models = {"slow": _Slow(), "stump": separatrix.DecisionStump()}
     found = compare(X, y, models, cv=4, budget=3.0)
-    # What nothing is known of comes last.
+    # A model about which too little is known comes last.
     assert [one.name for one in found.contenders] == ["stump", "slow"]
     slow = found.contenders[1]
     assert slow.n_scored == 1 and np.isnan(slow.scores[1:]).all() and found.budget == 3.0

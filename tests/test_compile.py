@@ -115,7 +115,7 @@ def damage(files):
 
 
 def test_damaged_files_are_compiled_anew(processes):
-    """And what is loaded gives the bits that what has just been compiled gave."""
+    """Damaged files are replaced, and loaded code gives the bits of code just compiled."""
     first, second, third = ((done.stdout, files) for done, files in processes)
     assert {path.suffix for path in first[1]} == {".nbi", ".nbc"}
     assert first == second == third and first[0]
@@ -250,7 +250,7 @@ def helped(x):
 
 
 def test_a_loop_is_compiled_anew_where_one_that_it_calls_has_changed(tmp_path, monkeypatch):
-    """In its code or in its options, whose file is not the loop's own."""
+    """The called function changes in its code or its options; its file is not the loop's own."""
     import numba
 
     monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path))
@@ -289,7 +289,7 @@ def test_garbage_is_collected_after_a_compilation_as_before(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(gc, "disable", lambda: held.append(global_compiler_lock.is_locked()))
         assert njit()(double)(2) == 4
-    # Of two threads, the second does not find what the first has set.
+    # With two threads, the second does not find what the first has set.
     assert held and all(held) and gc.disable is disable
     assert gc.isenabled()
     assert njit()(double)(2) == 4 and gc.isenabled()
@@ -320,7 +320,7 @@ def test_an_index_that_cannot_be_opened_costs_no_result(tmp_path, monkeypatch):
     assert njit(cache=True)(double)(2) == 4
     (index,) = tmp_path.rglob("*.nbi")
     index.unlink()
-    # As one of another account's that this one may not read, whoever runs this.
+    # The file cannot be read, like one of another account, whoever runs this.
     index.mkdir()
     assert njit(cache=True)(double)(2) == 4
 
@@ -336,7 +336,7 @@ def test_without_a_folder_for_the_cache_functions_are_compiled_all_the_same(monk
 
     from separatrix._compiled import compilation
 
-    # As where an account may write neither the installation nor a folder of its own.
+    # The account may write neither the installation nor a folder of its own.
     monkeypatch.setattr(CompileResultCacheImpl, "_locator_classes", [])
     compilation._warn_of_no_cache.cache_clear()
     with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR") as caught:

@@ -77,7 +77,7 @@ def test_all_labellings_of_six_points_are_tried():
     names = page("08_kernels")
     # All but the two that give every point the same label.
     assert names["proved"]["lifted"] == len(names["ways"]) == 2**6 - 2
-    # Of n points in the plane, no three on a line, lines separate n^2 - n + 2 (Cover, 1965).
+    # Lines separate n^2 - n + 2 labellings of n points, no three on a line (Cover, 1965).
     assert names["proved"]["in the plane"] == 6**2 - 6 + 2 - 2
 
 
@@ -97,8 +97,8 @@ def test_the_radial_kernel_tends_to_unit_vectors():
     points, other = rng.normal(size=(2, 80, 2))
     sharp = RBFKernel(1e7)
     assert np.abs(sharp(points) - DeltaKernel()(points)).max() < 1e-20
-    # Of w = sum_i y_i phi(x_i) with labels from a coin: every one is right, and nothing is said of
-    # other points.
+    # With w = sum_i y_i phi(x_i) and labels from a coin every label is right, and the scores of
+    # other points vanish.
     coins = rng.choice([-1, 1], size=80)
     assert np.array_equal(np.sign(sharp(points) @ coins), coins)
     assert np.abs(sharp(other, points) @ coins).max() < 1e-20
@@ -177,7 +177,7 @@ def test_junk_columns_help_in_training_and_harm_elsewhere():
     rows = [(names["X_train"], names["noise"][:221]), (names["X_test"], names["noise"][221:])]
     seen, new = (np.column_stack([X, junk[:, :100]]) for X, junk in rows)
     fit = LinearRegression().fit(seen, names["y_train"])
-    # By another solver, with the intercept as a column.
+    # The same fit by another solver, with the intercept as a column.
     own = np.linalg.lstsq(np.column_stack([np.ones(221), seen]), names["y_train"], rcond=None)[0]
     assert fit.coef_ == pytest.approx(own[1:], rel=1e-8)
     assert fit.score(seen, names["y_train"]) > names["model"].score(*rows[0][:1], names["y_train"])

@@ -302,7 +302,7 @@ def test_the_class_in_the_middle_is_masked_where_the_three_stand_in_a_row():
     assert np.sum(found != row) == 0
     assert names["moved"]["least squares"][:2] == [1, 6]
     assert names["moved"]["logistic regression"][:2] == [1, 1]
-    # As many points more, but near: least squares stays.
+    # With as many further points that are near, least squares stays.
     near = np.concatenate([names["near"], names["near"][60:72]])
     model = names["LeastSquaresClassifier"]().fit(near, names["sides"])
     assert np.sum(model.predict(names["near"]) != names["side"]) == 1
@@ -363,7 +363,7 @@ def test_words_that_are_left_out_cost_more_than_they_are_worth_and_only_those():
     free = [text for text in texts if "free" in text]
     assert 2 * sum(bool(text & {"click", "now"}) for text in free) > len(free)
     assert names["log_odds"][words.index("free")] > 1.0
-    # As many columns separate labels that a coin has chosen as well.
+    # The columns are so many that they separate random labels as well.
     coin = np.random.default_rng(0).integers(0, 2, size=40)
     assert names["separability"](names["X"], coin).separable
     few = names["X"].toarray()[:, :5]
@@ -391,7 +391,7 @@ def test_only_proper_scores_are_lowest_at_the_truth():
         {"log loss": 0.3, "Brier score": 0.3, "absolute error": 0.01}
     )
     truth, y = names["chances"]["truth"], names["y_new"]
-    # By its densities, and not by its log odds.
+    # The truth by its densities, and not by its log odds.
     density = [np.exp(-0.5 * ((names["X_new"][:, :2] - m) ** 2).sum(axis=1)) for m in (-0.8, 0.8)]
     assert truth == pytest.approx(density[1] / (density[0] + density[1]))
     best = names["losses"].pop("truth")
@@ -409,7 +409,7 @@ def test_the_cross_fit_the_base_rate_and_the_costs_matter():
     assert abs(names["corrected"].mean() - rate) < 0.01 < 0.2 < names["p"].mean() - rate
     costs = names["costs"]
     assert costs["truth"] < costs["Platt"] < costs["score, squashed"] < costs["free logistic"]
-    # Of all thresholds on the true probability none is much cheaper than 1/21.
+    # No threshold on the true probability is much cheaper than 1/21.
     truth, y = names["chances"]["truth"], names["y_new"]
     tried = [np.mean(np.where(truth > t, 1 - y, 20 * y)) for t in np.linspace(0.01, 0.99, 99)]
     assert costs["truth"] < min(tried) + 0.01 < costs["one half"]

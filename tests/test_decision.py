@@ -27,7 +27,7 @@ CLASSES = np.array(["no", "yes"])
 
 
 def drawn(seed, n=60):
-    """Scores with ties, and labels that they tell something about."""
+    """Predictions with ties that depend on the labels, and the labels."""
     rng = np.random.default_rng(seed)
     y = rng.random(n) < 0.3
     p = np.clip(np.round(0.3 * y + rng.random(n) * 0.7, 1), 0.0, 1.0)

@@ -193,7 +193,7 @@ def test_squares(storage: str) -> None:
     found = design.column_squares(weights)
     if storage == "duplicates":
         # Documented: repeated entries count as the squares of their parts, an upper bound up to
-        # a constant, because only a preconditioner asks.
+        # a constant, because only a preconditioner uses them.
         assert np.all(found >= 0.5 * expected)
         assert np.all(found <= 4.0 * expected + 1e-300)
     else:
@@ -269,7 +269,7 @@ def test_columns(storage: str) -> None:
         assert taken.by_rows or not design.by_rows
 
 
-# What a design binds them to.
+# The functions that a design replaces by those of its storage.
 row_dot = row_add = None
 
 

@@ -159,7 +159,7 @@ def test_densities_are_those_of_scipy(pooled: bool, kind) -> None:
 
 def test_threads_change_no_density(monkeypatch) -> None:
     own = three(False)
-    # So many that threads share them, in blocks.
+    # There are so many rows that threads share them, in blocks.
     X = as_design(np.random.default_rng(4).normal(size=(50_000, 5)))
     one = own.log_likelihood(X)
     monkeypatch.setattr(gaussian.pool, "n_threads", lambda: 3)

@@ -87,7 +87,7 @@ def test_rows_products_and_diagonal(name: str, storage: str) -> None:
         )
         assert gram.fill() is True
         np.testing.assert_allclose(gram.cache, K, atol=2e-6 * largest)
-        # Those on the diagonal blocks are computed either way.
+        # Entries of the diagonal blocks are computed in both orders, (i, j) and (j, i).
         np.testing.assert_allclose(gram.cache, gram.cache.T, atol=1e-15 * largest)
         gram.to_float64()
         assert gram.exact
@@ -155,7 +155,7 @@ def test_rows_in_use_are_not_computed_again() -> None:
     for k in range(10, 60, 5):
         gram.rows(hot)
         gram.rows(np.arange(k, k + 5))
-    # The five that are asked for each time stay; the others make room for one another.
+    # The five that are requested each time stay; the others replace one another.
     assert gram.computed == 5 + 50
 
 

@@ -74,7 +74,7 @@ def test_least_squares_as_in_statsmodels(robust, intercept, weighted) -> None:
     model = LinearRegression(fit_intercept=intercept).fit(X, y, sample_weight=s)
     found = model.summary(X, y, sample_weight=s, robust=robust)
     theirs = sm.OLS(y[rows], exog(X[rows], intercept))
-    # Student's t for robust errors as well; statsmodels takes the normal one unless asked.
+    # Student's t for robust errors as well; statsmodels takes the normal one by default.
     theirs = theirs.fit() if robust is None else theirs.fit(cov_type=robust, use_t=True)
     agrees(found, theirs)
     pairs = [
@@ -479,14 +479,14 @@ def test_coefficients_on_their_way_to_infinity_are_noticed() -> None:
     model = LogisticRegression(penalty=None).fit(X, y)
     theta = np.concatenate([model.coef_[0], model.intercept_])
     assert likelihood_information(bounded, theta) is not None
-    # Whose time is over.
+    # The time limit has passed.
     assert likelihood_information(bounded, theta, 0.0) is None
 
 
 def test_a_loose_fit_is_refused() -> None:
     X, y, _ = classes(n=3000)
     model = LogisticRegression(penalty=None, tol=1e-12).fit(X, y)
-    # As a slower solver, or one that stopped early, might have left it.
+    # The certificate is as a slower solver, or one that stopped early, might have left it.
     model.certificate_ = replace(model.certificate_, gap=0.5, tol=1e-3)
     with pytest.raises(ValueError, match="gap of 0.5 only proves .* 1 standard .* tol=3e-06"):
         model.summary()

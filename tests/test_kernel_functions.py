@@ -286,7 +286,7 @@ def parsed(name: str, width: int) -> tuple[Fraction, tuple[int, ...]]:
 def test_the_polynomial_lift_in_rationals(degree, gamma, coef0, width):
     kernel = PolynomialKernel(degree=degree, gamma=float(gamma), coef0=float(coef0))
     columns = [parsed(name, width) for name in kernel.lift_names(width)]
-    # By the multinomial theorem with one more term, the constant.
+    # The multinomial theorem with one more term, the constant.
     for square, a in columns:
         p = sum(a)
         count = math.factorial(degree) // math.prod(map(math.factorial, (*a, degree - p)))

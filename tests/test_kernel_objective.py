@@ -166,14 +166,14 @@ def test_the_bound_is_a_bound(geometry: str) -> None:
         assert certificate.dual <= high * (1 + 1e-14)
         theta = objective.from_internal(solution.theta)
         value = float(primal(K[k], problem["y"], upper_of(problem), theta[:-1], theta[-1]))
-        # The objective is what it is said to be, to the rounding of its float64 sums.
+        # The objective is as stated, to the rounding of its float64 sums.
         size = np.abs(theta[:-1]) @ np.abs(K[k].astype(float)) @ np.abs(theta[:-1])
         size += upper_of(problem) @ (np.abs(K[k].astype(float)) @ np.abs(theta[:-1]))
         size += upper_of(problem).sum() * abs(theta[-1])
-        # What the entries of the matrix are off by, from norms and products that cancel.
+        # The errors of the entries of the matrix, from norms and products that cancel.
         entries, truth = objective.matrix.entries(np.arange(ROWS)), K[k]
         if problem["kernel"] == "linear":
-            # Whose matrix is that of the points less their mean.
+            # The matrix of the linear kernel is that of the points less their mean.
             centred = problem["X"].astype(np.longdouble) - problem["X"].mean(axis=0)
             truth = centred @ centred.T
         off = float(np.abs(entries - truth).max())
@@ -306,7 +306,7 @@ def test_what_is_semidefinite(name: str) -> None:
     ):
         assert objective.convex is expected
         bound = objective.bound(np.append(0.1 * y, 0.0))
-        # Of points that are all one there is no hard margin, which the bound says: infinite.
+        # Points that are all equal have no hard margin, which an infinite bound states.
         assert (bound.dual > -np.inf) == expected
         assert (bound.gap == np.inf) >= (not expected)
 

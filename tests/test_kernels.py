@@ -76,7 +76,7 @@ def test_functions_that_no_process_can_import_are_not_looked_for_on_disk(
         exec("@scalar\ndef half(x):\n    return x / 2.0\n", made)
         exec("@scalar\ndef step(x):\n    return half(x) + 1.0\n", made)
         assert specialise(_template, inner_step=made["step"])(np.zeros(3)) == 3.0
-    # What is not on disk, no process trips over.
+    # A function that is not on disk cannot mislead another process.
     assert list(tmp_path.rglob("*.nb[ic]")) == []
 
 

@@ -71,7 +71,7 @@ def test_never_more_than_the_kernel(kernel, form, m):
     K = kernel(X)
     size = np.abs(K).max()
     assert L.dtype == np.float64 and L.shape == (120, lift.n_components_)
-    # As the true lift projected: K less its approximation is semidefinite.
+    # The lift is a projection of the true one: K less its approximation is semidefinite.
     assert np.linalg.eigvalsh(K - L @ L.T)[0] >= -1e-12 * size
     rest = lift.unexplained(form(X))
     assert np.allclose(rest, np.diagonal(K) - (L**2).sum(axis=1), atol=1e-12 * size)
@@ -158,7 +158,7 @@ def test_dense_equals_sparse():
         assert np.array_equal(dense.landmarks_, sparse.landmarks_)
         assert sp.issparse(sparse.landmark_points_)
         assert np.allclose(dense.transform(X), sparse.transform(sp.csr_matrix(X)), atol=1e-10)
-        # Fitted to the one, asked for the other.
+        # Fitted to dense rows, and evaluated on sparse ones.
         assert np.allclose(dense.transform(X), dense.transform(sp.csr_array(X)), atol=1e-10)
 
 

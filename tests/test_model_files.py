@@ -217,7 +217,7 @@ def test_what_is_not_a_regular_file_is_refused_at_once(tmp_path):
 
 def test_a_file_that_is_too_large_is_not_read(path, monkeypatch):
     with open(path, "wb") as file:
-        # Of which the disk holds nothing.
+        # The file is sparse: the disk holds nothing of it.
         file.truncate(model_file.MAX_BYTES + 1)
     tracemalloc.start()
     try:
@@ -361,7 +361,7 @@ def test_the_next_write_sweeps_up_after_one_that_was_killed(path):
     temporary = [name for name in os.listdir(path.parent) if name.endswith(".tmp")]
     assert len(temporary) == 1
     assert re.fullmatch(r"\.separatrix-[0-9]+-[0-9a-f]{16}\.tmp", temporary[0])
-    # As long as it lives, its file is its own.
+    # As long as the process lives, its temporary file is kept.
     model_file.write_atomically(path, b"mine")
     assert sorted(os.listdir(path.parent)) == sorted([*temporary, path.name])
     process.kill()

@@ -22,7 +22,7 @@ from separatrix.data.moments import Moments, Tuning, mirror
 N, D, K = 900, 6, 3
 
 
-# Not as of few entries, however few there are.
+# The sums are not taken as for few entries, however few there are.
 MANY = Tuning(few=0)
 
 
@@ -46,7 +46,7 @@ def data(seed: int = 0):
 def reference(X, codes, weights, n_classes=K, most=4):
     """Means, scatter, and third and fourth moments by class, in extended precision.
 
-    ``most``: the highest of these that is asked for, because each takes a product as long.
+    ``most``: the highest moment that is computed, because each takes a product as long.
     """
     X, s = X.astype(np.longdouble), weights.astype(np.longdouble)
     out = []
@@ -306,7 +306,7 @@ def test_a_weight_is_so_many_copies(of, fourth: bool) -> None:
 def test_any_portions_merge_to_the_whole(of, chunk: int, kind: str) -> None:
     X, codes, weights, _ = data()
     n = {1: 150, 7: 300}.get(chunk, N)
-    # By class, so that most portions lack classes.
+    # The rows are sorted by class, so that most portions lack classes.
     order = np.argsort(codes, kind="stable")[:: N // n][:n]
     X, codes, weights = X[order], codes[order], weights[order]
     X[:, 1] *= 1e3

@@ -169,7 +169,7 @@ def test_the_hessian_of_a_step_is_rough_where_the_penalty_outweighs_it(fit_inter
         curvature = problem.curvature(problem.linear(problem.zero()))
         exact, found = problem.hessian(curvature), problem.step_hessian(curvature)
         assert np.array_equal(found, exact) != rough
-        # By much less than the least curvature that there is.
+        # They differ by much less than the least curvature that there is.
         assert np.linalg.norm(found - exact, 2) < 0.1
     wide = MarginObjective(as_design(X.astype(np.float64)), y, LogLoss(), L2(), C=1e-2)
     curvature = wide.curvature(wide.linear(wide.zero()))
@@ -260,7 +260,7 @@ def test_rows_of_weight_zero_leave_no_trace(name: str) -> None:
 
 
 def test_a_heavy_row_of_weight_zero_does_not_loosen_the_constraint() -> None:
-    # Without a penalty the bound asks for X'r = 0, relative to the columns; a row of weight
+    # Without a penalty the bound requires X'r = 0, relative to the columns; a row of weight
     # zero is no part of the problem and must not enter the scale.
     rng = np.random.default_rng(7)
     weights = np.append(np.ones(7), 0.0)
@@ -423,7 +423,7 @@ def test_best_intercept_against_a_fine_grid(loss, tau: float) -> None:
     X, codes, weights = data()
     y = np.where(codes % 2 == 0, 1.0, -1.0)
     objective = MarginObjective(as_design(X), y, loss, weights=weights, intercept_penalty=tau)
-    # Of many rows those whose slopes are settled are left out on the way.
+    # With many rows, those whose slopes are settled are left out on the way.
     times = 60
     many = MarginObjective(
         as_design(np.tile(X, (times, 1))),
@@ -654,7 +654,7 @@ def test_intercepts_that_are_off_cost_the_bound_little() -> None:
     way = np.zeros_like(theta)
     way[-1] = rng.normal(size=4)
     gaps = [objective.bound(theta + distance * way).gap for distance in (1e-2, 1e-3, 1e-4)]
-    # Of the second order: ten times nearer, a hundred times less.
+    # The gap is of the second order: ten times nearer, a hundred times less.
     assert gaps[1] < 0.03 * gaps[0] and gaps[2] < 0.03 * gaps[1]
     for distance in (1e-2, 1.0, 30.0):
         at = theta + distance * way

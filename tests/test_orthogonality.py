@@ -39,7 +39,7 @@ def exact_distance(A: np.ndarray, weights: np.ndarray, residual: np.ndarray) -> 
     ]
 
 
-# As of long matrices, and of those with many columns.
+# The settings are those for long matrices, and for those with many columns.
 @pytest.mark.parametrize("whole", [Tuning.whole, 0])
 @pytest.mark.parametrize("few", [Tuning.few, 0])
 def test_it_bounds_the_exact_distance(whole: int, few: int) -> None:
@@ -59,7 +59,7 @@ def test_it_bounds_the_exact_distance(whole: int, few: int) -> None:
         found = projector.distance(residual, Level.DOUBLED, 0.0)
         exact = exact_distance(A, weights, residual)
         assert all(bound >= true for bound, true in zip(found.tolist(), exact, strict=True))
-        # And none that is of no use: the condition of columns of equal length at most.
+        # No bound is useless: it is larger by at most the condition of columns of equal length.
         assert found.max() <= 1e3 / near * float(max(exact))
 
 
@@ -68,7 +68,7 @@ def test_an_unpenalised_fit_forms_a_gram_matrix_for_each_step_and_one_more(monke
     gram = DenseDesign.gram
     monkeypatch.setattr(DenseDesign, "gram", lambda *of: formed.append(1) or gram(*of))
     rng = np.random.default_rng(1)
-    # So long that it is not factorised as it is.
+    # The matrix is so long that it is not factorised as it is.
     X = rng.normal(size=(37_000, 110))
     y = X @ rng.normal(size=110) + 8 * rng.normal(size=len(X)) > 0
     model = LogisticRegression(penalty=None, solver="newton").fit(X, y)

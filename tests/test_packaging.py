@@ -29,7 +29,7 @@ def test_the_oldest_versions_are_the_lower_bounds():
     needed = lower_bounds(sum(used, start=PROJECT["dependencies"]))
     bounds = lower_bounds(extras["dev"]) | needed
     lines = (ROOT / ".ci" / "oldest.txt").read_text().splitlines()
-    # What is not exact keeps a dependency of a dependency where the pinned versions need it.
+    # A line that is not exact keeps a dependency of a dependency where the pinned versions need it.
     pins = dict(line.split("==") for line in lines if "==" in line and line[0] != "#")
     assert needed.keys() <= pins.keys()
     for name, pin in pins.items():

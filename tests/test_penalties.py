@@ -169,7 +169,7 @@ def test_a_value_is_bounded_from_above_though_squares_underflow(penalty, scale: 
         value += Fraction(penalty.l2) / 2 * squares(w)
         above = penalty.value_above(w)
         assert Fraction(above) >= value
-        # And by no more than some units, and what underflows.
+        # The bound is larger by no more than some units, and what underflows.
         tiny = 5 * (len(w) + 1) * Fraction(2) ** -1074
         assert Fraction(above) <= value * (1 + Fraction(2) ** -48) + tiny
     assert penalty.value_above(np.zeros(3)) == 0.0
@@ -338,7 +338,7 @@ def test_conjugate_of_parts_by_column_is_bounded_from_above(penalty, scale: floa
             found = Enclosure(middle, length, length)
             errors = np.where(np.arange(4) == j, length * rng.choice([-1.0, 1.0]), 0.0)
         above, losses = penalty.conjugate_above(found, -1.0)
-        # The losses tell by which share the point was scaled.
+        # The losses give the share by which the point was scaled.
         share = Fraction(-losses) if losses < 0.0 else Fraction(0)
         assert 0 <= share <= 1
         true = [

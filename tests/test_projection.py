@@ -84,7 +84,7 @@ def test_what_rounding_tells_apart_explains_nothing():
     one = share([slice(None)], X[:, :1], y, np.ones(30), w[:1], 0.0, 0.0, True)
     both = share([slice(None)], X, y, np.ones(30), w, 0.0, 0.0, True)
     assert both == pytest.approx(one, rel=1e-12)
-    # But a penalty tells the columns apart, and so does a coefficient that makes rounding large.
+    # But a penalty distinguishes the columns, as does a coefficient that makes rounding large.
     assert share([slice(None)], X, y, np.ones(30), w, 0.0, 1e-3, True) == pytest.approx(
         exact_share(X, y, np.ones(30), w, 0.0, 1e-3, True), rel=1e-9
     )

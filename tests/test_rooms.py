@@ -60,7 +60,7 @@ def test_nothing_else_lies_flat() -> None:
 @grid("module", [m for m in FILES if m])
 def test_imports_go_one_way(module: str) -> None:
     own = ROOMS.index(room_of(module))
-    # The package itself hands out names of every room; the highest ones may ask it.
+    # The package itself hands out names of every room; the highest ones may import it.
     for other in imports_of(module) - {""}:
         assert ROOMS.index(room_of(other)) <= own, f"{module} imports {other}"
 

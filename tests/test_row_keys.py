@@ -1,4 +1,4 @@
-"""Numbers of rows: what is in them, and nothing else."""
+"""Numbers of rows depend on the contents of the rows, and on nothing else."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_names() -> None:
     found = [schedule_of(name, 0.1, alpha=0.5, power_t=0.6) for name in SCHEDULES]
     # 1 / (0.5 (t0 + k)) with t0 = 1 / (0.5 * 0.1).
     assert found == [Power(2.0, 20.0, 1.0), Power(0.1, 0.0, 0.6), Constant(0.1)]
-    # It starts at about the rate that was asked for.
+    # The schedule starts at about the requested rate.
     assert found[0](1) == pytest.approx(0.1, rel=0.05)
 
 

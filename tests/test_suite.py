@@ -1,4 +1,4 @@
-"""The tests themselves: they hear Ctrl-C wherever they are started, and signals are sent apart."""
+"""The tests themselves: they receive Ctrl-C however they are started; signals are sent apart."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Products:
                 return function(self, *arguments, **options)
             finally:
                 inside[0] = False
-                # As long as the rows of this matrix are to those of the whole one.
+                # The cost is in proportion to the rows of this matrix among those of the whole one.
                 clock.now += cost * self.shape[0] / ROWS
 
         return wrapped

@@ -205,7 +205,7 @@ def test_what_an_intercept_takes_is_no_measure_of_what_is_left():
     found = quiet(Lasso(1.0).fit, X, targets).certificate_
     assert found.status == "precision_limit"
     assert quiet(Lasso(1.0).fit, X, targets - targets.mean()).certificate_.status == "optimal"
-    # What a fit says of numbers that are all the same, verify says, too.
+    # The status of a fit to numbers that are all the same is also that of verify.
     counts = np.full(20, 3.0)
     model = quiet(separatrix.PoissonRegressor().fit, X, counts)
     assert model.certificate_.status == quiet(verify, model, X, counts).status == "vanishing"
@@ -281,7 +281,7 @@ def test_the_attack_would_notice(model, monkeypatch):
     honest, first = separatrix.verify, []
 
     def blind(*given, **options):
-        """What is said of the model as it was fitted, whatever was altered since."""
+        """The verdict on the model as it was fitted, whatever was altered since."""
         first.extend([honest(*given, **options)] if not first else [])
         return first[0]
 

@@ -648,7 +648,7 @@ def test_sklearn_svc_at_its_default_tolerance_has_a_gap_to_be_told(classes: int)
 def test_sklearn_svc_weighs_classes_by_their_rows(class_weight, weights) -> None:
     X, y = data(3)
     model = fit(kernel_machine("rbf", class_weight=class_weight, tol=1e-10), X, y, weights)
-    # Of the whole, not of the pair, and whatever the sample weights.
+    # The factors of classes are those of all rows, not of the pair, whatever the sample weights.
     by_class = N / (3 * np.bincount(y)) if class_weight == "balanced" else np.array([0.5, 1, 2])
     s = (np.ones(N) if weights is None else weights) * by_class[y]
     certificate = verify(model, X, y, sample_weight=weights)
@@ -1057,7 +1057,7 @@ def test_unknown_models_are_refused_by_name(model) -> None:
 def test_cross_validated_logistic_regression_is_judged_or_refused() -> None:
     X, y = data()
     options = {"tol": 1e-9, "max_iter": 10_000}
-    # What later releases ask to be said.
+    # Later releases require these options.
     if hasattr(linear_model.LogisticRegressionCV(), "use_legacy_attributes"):
         options |= {"l1_ratios": (0,), "use_legacy_attributes": False}
     model = fit(linear_model.LogisticRegressionCV(**options), X, y)

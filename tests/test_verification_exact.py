@@ -76,7 +76,7 @@ def ends(certificate) -> tuple[Fraction, Fraction]:
 
 
 def check(certificate, primal, optimum, plain=None, tol=1e-6) -> None:
-    """The truth of fifty digits lies in the interval, which is as tight as was asked for."""
+    """The truth of fifty digits lies in the interval, which is as tight as requested."""
     assert isinstance(certificate, RigorousCertificate)
     low, high = ends(certificate)
     primal, optimum = fraction(primal), fraction(optimum)
@@ -488,7 +488,7 @@ def test_a_kernel_that_is_no_scalar_product_has_no_bound():
 
 
 def test_a_matrix_of_whole_numbers_is_decided_exactly():
-    # Of rank two: float64 sees eigenvalues on either side of zero, a polynomial none below it.
+    # A matrix of rank two: float64 sees eigenvalues of either sign, a polynomial none below zero.
     points = np.random.default_rng(0).integers(-5, 6, size=(N, 2)).astype(float)
     y = (points[:, 0] > 0).astype(int)
     K = points @ points.T

@@ -32,7 +32,7 @@ _OWN_TESTS = (
     "svm/tests/test_svm.py",
     "tests/test_discriminant_analysis.py",
 )
-# Tests of what is built upon them.
+# Tests of code that builds upon the classes.
 _BUILT_UPON = (
     "ensemble/tests/test_stacking.py",
     "ensemble/tests/test_voting.py",
@@ -51,7 +51,7 @@ _BUILT_UPON = (
     "tests/test_pipeline.py",
 )
 _KINDS = ("*.py", "*.ipynb", "*.rst", "*.txt")
-# What says nothing about whether code runs.
+# Errors that do not show whether code runs.
 _LEFT_OUT = {
     "a function or attribute that begins with an underscore": (
         r"unexpected keyword argument 'lam'|has no attribute '(_|loss_functions)|hasattr\(.*'_"
@@ -72,7 +72,7 @@ class Count:
     runs: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     errors: list[tuple[str, str]] = field(default_factory=list)
-    # What became of each case of a test function: None where it is left out.
+    # The outcome of each case of a test function: None where it is left out.
     cases: dict[str, list[bool | None]] = field(default_factory=dict)
 
     def add(self, name: str, theirs: dict[str, Any], ours: dict[str, Any] | None) -> None:
@@ -106,7 +106,7 @@ class Count:
         )
 
     def by_piece(self) -> tuple[float, float]:
-        """The same shares, with one vote for each piece of code; the second without what is left.
+        """The shares that run, with one vote a piece of code: of all, and of those not left out.
 
         A piece is a statement, or a test function with all its cases.
         """

@@ -39,7 +39,7 @@ def statements(path: Path) -> list[ast.stmt]:
         if cell["cell_type"] != "code":
             continue
         lines = "".join(cell["source"]).split("\n")
-        # What is for the notebook, and not Python's.
+        # Lines for the notebook, which are not Python.
         plain = ["" if line.lstrip().startswith(("%", "!", "?")) else line for line in lines]
         with contextlib.suppress(SyntaxError):
             out += ast.parse("\n".join(plain)).body
@@ -51,7 +51,7 @@ def _too_long(*_: Any) -> None:
 
 
 def run(path: Path, *, ours: bool) -> list[dict[str, Any]]:
-    """What became of every statement.
+    """The outcome of every statement.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""A plugin for pytest: which tests use the classes, and what becomes of them.
+"""A plugin for pytest that records which tests use the classes, and the outcome of each.
 
-The environment says whose classes (``BORROWED_FROM``, theirs or ours) and where the answer goes
-(``BORROWED_INTO``).
+Environment variables give whose classes are used (``BORROWED_FROM``, theirs or ours) and the file
+of the record (``BORROWED_INTO``).
 """
 
 from __future__ import annotations

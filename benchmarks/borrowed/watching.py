@@ -1,4 +1,4 @@
-"""Which classes a piece of code makes or fits."""
+"""The classes that a piece of code makes or fits."""
 
 from __future__ import annotations
 

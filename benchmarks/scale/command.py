@@ -178,7 +178,7 @@ def text(document: dict) -> str:
 
 
 def _told(words: Sequence[str]) -> Iterator[str]:
-    """The words of the command, without the places on this machine."""
+    """The words of the command, without the paths of this machine."""
     places = ("--peers", "--folder", "--output")
     for before, word in zip(["", *words], words, strict=False):
         if before not in places and not word.startswith(places):
@@ -186,7 +186,7 @@ def _told(words: Sequence[str]) -> Iterator[str]:
 
 
 def _where(document: dict) -> str:
-    """What was run, on what, and what else that machine did."""
+    """The command, the date, the machine, and its load at the beginning."""
     machine = document["machine"]
     said = f"{document['command']}, {document['date']}: {machine['cpu']}, {machine['cores']} cores"
     load = document.get("load")

@@ -1,4 +1,4 @@
-r"""What a pass costs: bytes that are read and worked on, floats that are added up, latencies.
+r"""The cost of a pass: bytes that are read and worked on, floats that are added up, latencies.
 
 With ``B`` bytes of encoded rows in ``n`` blocks, ``W`` workers and ``k`` floats that each block
 gives, threads of one process take
@@ -13,9 +13,9 @@ pairs of a sum and of what it rounded off climb a tree, whose root comes to the 
     T(pass) = c + max( (B / beta + 8 n k / gamma_0) / W,  B / delta,  n lambda )
                 + (ceil(log2 W) + 1) 16 k / gamma,
 
-with ``gamma_0`` of one thread's additions.  ``k`` is ``2 d + 24`` for a gradient with its
+with ``gamma_0`` for one thread's additions.  ``k`` is ``2 d + 24`` for a gradient with its
 certificate (the gradient itself, what moves the slopes' balance, and two dozen sums), and ``d^2``
-for a Hessian, of which a method with few columns asks for once or twice.
+for a Hessian, which a method with few columns evaluates once or twice.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ WORKERS = (1, 16, 256)
 
 @dataclass(frozen=True)
 class Engine:
-    """What an engine costs: seconds a pass and a block, and bytes a second.
+    """The costs of an engine: seconds a pass and a block, and bytes a second.
 
-    Threads add up so many bytes a second; between processes so many are sent.
+    The bytes a second are those that threads add up, or that are sent between processes.
     """
 
     a_pass: float
@@ -57,13 +57,13 @@ class Engine:
 
 
 def steps_of(workers: int) -> int:
-    """How often a pair is sent, one after another, until the client has it."""
+    """The number of times a pair is sent, one after another, until the client has it."""
     return math.ceil(math.log2(workers)) + 1
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What there is to fit: encoded bytes, in blocks, of so many columns."""
+    """The rows to fit: encoded bytes, in blocks, and the number of columns."""
 
     n_bytes: float
     blocks: int
@@ -71,13 +71,13 @@ class Rows:
 
     @property
     def floats(self) -> float:
-        """What a block sends for a gradient and its certificate."""
+        """The number of floats that a block sends for a gradient and its certificate."""
         return 2.0 * self.columns + SUMS
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """What is assumed of machines that are not here: bytes, and bytes a second."""
+    """The assumed machines of a cluster: bytes of memory, and bytes a second."""
 
     memory: float = 128e9
     disk: float = 2e9
@@ -104,7 +104,7 @@ def pass_seconds(
 ) -> float:
     """Seconds of a pass for the gradient and the certificate; ``speed`` in bytes a second a core.
 
-    Of threads, or, with the engine of the thread that adds, of a cluster.
+    The pass is one of threads, or, with the engine of the thread that adds, of a cluster.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def predicted(
 ) -> dict[str, float]:
     """The terms of a pass over a terabyte on a cluster, in seconds."""
     machines = -(-workers // CORES_A_MACHINE)
-    # What does not fit the machines' memory is read from their disks on every pass.
+    # Rows that do not fit the machines' memory are read from their disks on every pass.
     in_memory = rows.n_bytes <= 0.8 * cluster.memory * machines
     disk = math.inf if in_memory else cluster.disk * machines
     network = math.inf if machines == 1 else cluster.network
@@ -155,7 +155,7 @@ def predicted(
 
 
 def measure(setup: Setup) -> dict[str, Any]:
-    """The constants, what they predict for 1 and 2 workers here, and what those took."""
+    """The constants, their predictions for 1 and 2 workers here, and the measured times."""
     with_dask = not processes.has(here(), ["distributed"])
     found: dict[str, Any] = {"reading": {}, "work": {}, "engines": {}, "checks": []}
     for kind in ("dense", "clicks"):
@@ -212,11 +212,11 @@ def _asked(setup: Setup, name: str, arguments: dict[str, Any]) -> Any:
 def fitted(
     points: list[dict[str, float]], workers: int = 1, adding: Engine | None = None
 ) -> Engine:
-    """The engine whose sums are nearest to what was measured.
+    """The engine whose times of sums are nearest to the measured ones.
 
-    They take ``c + n (lambda + 8 k / gamma)``; of a cluster, beside what its workers add up,
-    ``c + n lambda + (ceil(log2 W) + 1) 16 k / gamma``.  Relative to what was measured, so that
-    small sums count as much as large ones.
+    Sums take ``c + n (lambda + 8 k / gamma)``; those of a cluster, beside what its workers add up,
+    ``c + n lambda + (ceil(log2 W) + 1) 16 k / gamma``.  Errors are relative to the measured times,
+    so that small sums count as much as large ones.
     """
     import numpy as np
     from scipy.optimize import nnls
@@ -276,7 +276,7 @@ def _checked(found: dict[str, Any]) -> str:
     for one in found["checks"]:
         shown = [one["kind"], one["engine"], str(one["workers"]), f"{one['predicted']:.3f} s"]
         seconds = on_cores(one)
-        # Threads are those of one process, with the thread that adds up.
+        # The CPU time of threads is that of one process, with the thread that adds up.
         cpu = [one["client"], None] if one["engine"] == "local" else [one["others"], one["client"]]
         cells = ["" if value is None else f"{value:.3f} s" for value in (*cpu, seconds)]
         lines.append([*shown, *cells, f"{seconds / one['predicted']:.2f}"])
@@ -300,10 +300,10 @@ def on_cores(check: dict[str, Any]) -> float:
 
 
 def gains(checks: list[dict[str, Any]], kind: str) -> list[tuple[float, float, float]]:
-    """The client's share of the CPU time of a pass of one worker, and what a second one gains.
+    """The client's share of the CPU time of a pass of one worker, and two gains of a second worker.
 
-    At most, if only the workers' part is shared (Amdahl, 1967), and by the CPU times of the two.
-    Empty without a cluster.
+    The first gain is the largest possible, if only the workers' part is shared (Amdahl, 1967); the
+    second one follows from the CPU times of the two.  The list is empty without a cluster.
     """
     known = {
         one["workers"]: one for one in checks if (one["kind"], one["engine"]) == (kind, "dask")

@@ -66,7 +66,7 @@ def _click_rows(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
         found[f"n{j}"] = np.floor(np.exp(1.0 + z)).astype(np.int32)
         score += 0.1 * (-1) ** j * z
     for k, levels in enumerate(LEVELS):
-        # Of a density like 1 / x over [1, levels + 1): Zipf's law with the exponent one.
+        # The density is like 1 / x over [1, levels + 1): Zipf's law with the exponent one.
         rank = np.exp(rng.random(n) * np.log(levels + 1.0)).astype(np.int64) - 1
         rank = np.clip(rank, 0, levels - 1)
         found[f"c{k}"] = ((rank + 1) * _SPREAD + 7_919 * k) % 2**32

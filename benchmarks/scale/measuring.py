@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.scale import own
 from separatrix.scale import Local
 
-# Blocks and floats of the sums that are timed.
+# The numbers of blocks and of floats of the timed sums.
 SUMS = ((8, 1), (128, 1), (8, 100_000), (32, 100_000), (8, 1_000_000))
 
 
@@ -34,12 +34,12 @@ def reading(files: str, target: str, memory: str) -> dict[str, Any]:
 
 
 def wide(rows: Any, shared: int, own: Any) -> dict[str, np.ndarray]:
-    """A sum of so many floats, at next to no cost; zeros would not be sent."""
+    """A sum of ``shared`` floats, at next to no cost; zeros would not be sent."""
     return {"sum": np.ones(shared)}
 
 
 def sums(engine_name: str, workers: int, repeats: int = 6) -> dict[str, Any]:
-    """CPU seconds until what so many blocks sent was added up."""
+    """CPU seconds to add up what blocks send, for each size of `SUMS`."""
     from separatrix.scale import scan
 
     most = max(blocks for blocks, _ in SUMS)
@@ -66,7 +66,7 @@ def work(
 ) -> dict[str, Any]:
     """CPU seconds of a pass over a quarter of the blocks on one thread, and over all in every way.
 
-    The first calibrates the model; what it says of the others is a prediction.
+    The first times calibrate the model; the others are predicted by it.
     """
     data = own.scanned(files, target, memory, cache, standardise=target == "click")
     part = replace(data, blocks=data.blocks[: max(1, len(data.blocks) // 4)])
@@ -99,12 +99,12 @@ def _passes(data: Any, engine_name: str, workers: int, repeats: int) -> dict[str
 def _cpu_of(way: Any, call: Callable[[], Any]) -> tuple[float, float]:
     """CPU seconds of this process and of a cluster's workers while something is called.
 
-    Unlike the time on the clock they do not count what else the machine does.
+    Unlike wall-clock time they do not count other load on the machine.
     """
     client = getattr(way, "client", None)
 
     def of_workers() -> float:
-        # Threads of this process are no others.
+        # The threads of this process are not counted again.
         return 0.0 if client is None else float(sum(client.run(time.process_time).values()))
 
     before, start = of_workers(), time.process_time()
@@ -114,9 +114,9 @@ def _cpu_of(way: Any, call: Callable[[], Any]) -> tuple[float, float]:
 
 
 def cut(n_rows: int, n_columns: int = 1_000_000, n_values: int = 39) -> list[dict[str, Any]]:
-    """What blocks of sparse rows send in a pass of one thread, and its CPU seconds.
+    """The bytes that blocks of sparse rows send in a pass of one thread, and its CPU seconds.
 
-    With 65,536 rows a block, and as they are cut by what they send. Levels follow Zipf's law.
+    The blocks have 65,536 rows, or are cut by what they send. Levels follow Zipf's law.
     """
     import scipy.sparse as sp
 
@@ -133,7 +133,7 @@ def cut(n_rows: int, n_columns: int = 1_000_000, n_values: int = 39) -> list[dic
     ways = [scan(X, y, block_rows=block_rows, memory="8GB") for block_rows in (BLOCK_ROWS, None)]
     problems = [own.objective(data, "log", 1.0, way=_Counting(1)) for data in ways]
     seconds: list[list[float]] = [[], []]
-    # In turn, so that what else the machine does is shared by both.
+    # In turn, so that other load on the machine affects both.
     for k in [0, 1] * 8:
         theta, problems[k].engine.sent = 0.01 * rng.standard_normal(problems[k].shape), 0
         seconds[k].append(_cpu_of(None, partial(problems[k].account, theta))[0])
@@ -150,7 +150,7 @@ def cut(n_rows: int, n_columns: int = 1_000_000, n_values: int = 39) -> list[dic
 
 
 class _Counting(Local):
-    """Counts the bytes of what blocks send."""
+    """Counts the bytes that blocks send."""
 
     sent = 0
 

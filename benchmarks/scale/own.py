@@ -1,4 +1,4 @@
-"""What this library does in a process of its own, from files to a certified result."""
+"""The work of this library in a process of its own, from files to a certified result."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def estimator(loss: str, C: float, tol: float, intercept: bool = True) -> Any:
 
 @contextlib.contextmanager
 def engine(name: str, workers: int | None) -> Iterator[Any]:
-    """``"local"``, or ``"dask"``: a cluster on this machine of so many workers of one thread."""
+    """An engine: ``"local"``, or ``"dask"``, a cluster on this machine of one-thread workers."""
     if name == "local":
         from separatrix.scale import Local
 
@@ -82,10 +82,10 @@ def fit(
     save: str | None = None,
     again: int = 0,
 ) -> dict[str, Any]:
-    """From files to a certificate; what it took, what it found, and where the weights are.
+    """Fit from files to a certificate; returns its times, its numbers and its weights.
 
-    ``again``: how many times the fit is repeated by the same workers, which have loaded the library
-    and its loops by then.
+    ``again`` is the number of repeated fits by the same workers, which have loaded the library and
+    its loops by then.
     """
     from separatrix.scale.passes import watch_passes
 
@@ -133,7 +133,7 @@ def fit(
 
 
 def _seconds(model: Any, data: Any, way: Any) -> float:
-    """Of one more fit."""
+    """The seconds of one more fit."""
     start = time.perf_counter()
     model.fit(data, engine=way)
     return time.perf_counter() - start
@@ -154,7 +154,7 @@ def _kill_one_soon(way: Any) -> None:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """A fit that stops above its tolerance says so in its certificate, which is looked at."""
+    """Silence warnings: a fit that stops above its tolerance shows that in its certificate."""
     import warnings
 
     with warnings.catch_warnings():
@@ -239,7 +239,7 @@ def objective(data: Any, loss: str, C: float, intercept: bool = True, way: Any =
 def judge(
     files: str, target: str, *, thetas: list[str], C: float, memory: str, cache: str | None
 ) -> dict[str, Any]:
-    """The objective at points that were saved, each charged for what float64 can have lost."""
+    """The objective at saved points, each charged for the possible rounding errors of float64."""
     data = scanned(files, target, memory, cache)
     problem = objective(data, "log", C)
     found = []
@@ -268,7 +268,7 @@ def in_memory(data: Any) -> Any:
 
 
 def stored_bytes(data: Any) -> int:
-    """What a pass over the blocks reads: of the matrix, and of the labels."""
+    """The bytes that a pass over the blocks reads, of the matrix and of the labels."""
     total = 0
     for block in data.blocks:
         rows = block.load()
@@ -293,7 +293,7 @@ def pass_speeds(
     size = stored_bytes(data)
     seconds: dict[str, list[float]] = {"cached": [], "memory": []}
     rng = np.random.default_rng(0)
-    # In turn, so that what else the machine does is shared by both.
+    # In turn, so that other load on the machine affects both.
     for name in ["cached", "memory"] * (repeats + 1):
         seconds[name].append(pass_seconds({"cached": data, "memory": held}[name], rng, workers))
     return {
@@ -305,7 +305,7 @@ def pass_speeds(
 
 
 def pass_seconds(data: Any, rng: np.random.Generator, workers: int | None) -> float:
-    """Seconds of one pass at a point that nobody looked at before."""
+    """Seconds of one pass at a new random point."""
     from separatrix.scale import Local
 
     problem = objective(data, "log", 1.0, way=Local(workers))

@@ -10,7 +10,7 @@ import numpy as np
 
 
 def save(out: str, name: str, started: float, coef: Any, intercept: float) -> dict[str, Any]:
-    """Keep a point and when it was there, in seconds since ``started`` (of ``time.time()``)."""
+    """Save a point, with the seconds since ``started`` (of ``time.time()``)."""
     seconds = time.time() - started
     path = Path(out) / f"{name.replace(' ', '-')}.npy"
     theta = np.append(np.asarray(coef, dtype=np.float64).ravel(), float(intercept))

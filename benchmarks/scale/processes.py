@@ -2,7 +2,7 @@
 
 Memory is the larger of two figures: ``ru_maxrss``, which the system keeps of the process and of
 those that it waited for, and the largest sum of the resident sets of all processes of its session,
-looked at ten times a second (a JVM, or a cluster, is more than one).
+sampled ten times a second (a JVM, or a cluster, is more than one).
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ class Ended:
     Attributes
     ----------
     seconds : float
-        From its start to its end.
+        The time from its start to its end.
     peak : int
-        Bytes.
+        The peak of its memory in bytes.
     code : int
         Its exit code; negative for a signal.
     result : object
-        What a function returned.
+        The return value of the function that was called, if any.
     why : str
-        Where it failed, the end of what it said.
+        The reason of a failure: as a rule, the last line of its standard error.
     said : str
-        All that it wrote on standard output.
+        Its standard output.
     """
 
     seconds: float
@@ -143,7 +143,7 @@ def run(
 
 
 def _resident(session: int) -> int:
-    """Bytes that the processes of a session have resident, where the system tells."""
+    """The resident bytes of the processes of a session; 0 where the system does not give them."""
     total = 0
     try:
         names = [name for name in os.listdir("/proc") if name.isdigit()]

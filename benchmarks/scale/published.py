@@ -1,4 +1,4 @@
-"""What others published of data of this size, as they state it."""
+"""Published results on data of this size, as their authors state them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Published:
-    """One result, and where it stands."""
+    """One result, and its source."""
 
     what: str
     data: str

@@ -1,4 +1,4 @@
-"""What the rows of the table are measured with."""
+"""The settings and the helpers that the rows of the table are measured with."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ TARGETS = {"dense": "y", "clicks": "click"}
 
 @dataclass
 class Setup:
-    """What the rows share.
+    """The settings and the helpers that the rows share.
 
     Attributes
     ----------
     folder : path
-        Of everything that is written.
+        The folder of everything that is written.
     rows, clicks, hinge_rows : int
-        Sizes of the made data.
+        The numbers of rows of the made data.
     repeats : int
-        Of each time, of which the median counts.
+        The number of timings of each fit, of which the median counts.
     memory : str
-        As ``--memory`` takes it.
+        The memory limit, as ``--memory`` takes it.
     limit : float
-        Seconds that one process may take.
+        The seconds that one process may take.
     peers : str
         The interpreter that other libraries are installed for.
     kills : int
-        Moments at which a fit is ended.
+        The number of moments at which a fit is killed.
     say : callable
-        Told what is being measured.
+        A function that is called with each progress message.
     """
 
     folder: Path
@@ -57,7 +57,7 @@ class Setup:
     found: dict[str, Any] = field(default_factory=dict)
 
     def files(self, kind: str, rows: int | None = None) -> dict[str, str]:
-        """``files`` and ``target`` of made data, which are made when they are first asked for."""
+        """``files`` and ``target`` of made data, which are made when they are first needed."""
         n = (self.rows if kind == "dense" else self.clicks) if rows is None else rows
         key = (kind, n)
         if key not in self.made:
@@ -84,11 +84,11 @@ class Setup:
         return str(folder)
 
     def call(self, function: str, /, **arguments: Any) -> Ended:
-        """A function of this library's in a process of its own."""
+        """Call a function of `benchmarks.scale.own` in a process of its own."""
         return processes.call(f"benchmarks.scale.own:{function}", arguments, limit=self.limit)
 
     def fit(self, kind: str, n_rows: int | None = None, /, **arguments: Any) -> Ended:
-        """A fit to made data; raises RuntimeError with its last words where it fails."""
+        """A fit to made data; raises RuntimeError with the reason where it fails."""
         given = {"memory": self.memory, **self.files(kind, n_rows), **arguments}
         ended = self.call("fit", **given)
         if not ended.ok:
@@ -114,7 +114,7 @@ class Setup:
         self.forget("clicks", SMALL)
 
     def best(self) -> dict[str, float]:
-        """Both sides of the optimum of the dense data's logistic regression, very closely."""
+        """The primal and dual objectives of a logistic regression of the dense data, to 1e-10."""
         if "best" not in self.found:
             self.say("the optimum, to 1e-10")
             ended = self.fit("dense", tol=1e-10, cache=self.cache("dense"))

@@ -1,7 +1,7 @@
-"""What the table leaves out: growth, threads, limits, memory, starting cold, predicting, paths.
+"""The figures besides the table: growth, threads, limits, memory, cold start, prediction, paths.
 
 One figure a module, each with ``measure(setup)``, which returns what goes into the JSON document,
-and ``lines(figure)``, the table with what was asked for and whether it is met. Every measurement
+and ``lines(figure)``, the table with the requirements and whether they are met. Every measurement
 runs in a fresh process (`child`), so that nothing is warm that would not be.
 """
 
@@ -30,10 +30,10 @@ FIGURES = {
 
 @dataclass(frozen=True)
 class Setup:
-    """What a figure is measured with.
+    """The settings with which a figure is measured.
 
-    ``stock`` holds the workloads' data, ``threads`` are those of every fit but where they are the
-    question, ``limit`` is in seconds a fit.
+    ``stock`` holds the workloads' data; ``threads`` is the number of threads of every fit, except
+    where that is varied; ``limit`` is in seconds a fit.
     """
 
     stock: Any
@@ -45,7 +45,7 @@ class Setup:
 
 
 def chosen(patterns: Iterable[str]) -> list[str]:
-    """The figures that are asked for; none of the patterns means all of them."""
+    """The figures that match the patterns; all of them if there are no patterns."""
     patterns = list(patterns)
     return [name for name in FIGURES if not patterns or any(fnmatchcase(name, p) for p in patterns)]
 

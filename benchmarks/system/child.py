@@ -31,17 +31,18 @@ THREADS = (
 
 
 def threads(n: int) -> dict[str, str]:
-    """The variables that tell every library to use ``n`` threads; they are read when it loads."""
+    """The variables that set ``n`` threads for every library; they are read when it loads."""
     return dict.fromkeys(THREADS, str(n))
 
 
 def fresh(function: str, limit: float, environment: dict[str, str], /, **arguments: Any) -> Any:
-    """What ``"module:function"`` returns for ``arguments`` (all of it as JSON), in a new process.
+    """The value of ``"module:function"`` for ``arguments`` (all of it as JSON), in a new process.
 
     Raises
     ------
     RuntimeError
-        If the process fails or takes longer than ``limit`` seconds; with the end of what it said.
+        If the process fails, with the last line of its standard error, or takes longer than
+        ``limit`` seconds.
     """
     command = [sys.executable, "-m", "benchmarks.system.child", function, json.dumps(arguments)]
     try:
@@ -70,7 +71,7 @@ def on_row(
     /,
     **arguments: Any,
 ) -> Any:
-    """The same for a function of a row and of its data in the form that comes first."""
+    """Call `fresh` with a function of a row and of its data in the form that comes first."""
     where = {"folder": str(stored.folder), "row": asdict(row), "form": stored.forms[0]}
     return fresh(function, 10.0 * setup.limit, environment, **where, **arguments)
 

@@ -1,8 +1,8 @@
-"""What somebody waits for who has not used the library yet: its import, and its first fit.
+"""The waiting times of a first use of the library: its import, and its first fit.
 
 The first fit ever on a machine compiles; it is timed with an empty folder for compiled code. The
-first fit of a later process reads what is there; what it takes above a fit when all is warm is
-shown. Imports are timed apart.
+first fit of a later process reads that code; its time above that of a warm fit is shown. Imports
+are timed separately.
 """
 
 # Nothing but the standard library is imported here: the process that times an import starts here.
@@ -107,7 +107,7 @@ def measure(setup: Setup) -> dict:
 
 
 def _estimator_import(figure: dict) -> float | None:
-    """Median seconds until an estimator's name is there, NumPy being imported already."""
+    """Median seconds until an estimator can be imported, NumPy being imported already."""
     taken = [seconds for one in figure["fits"] for seconds in one.get("imports", ())]
     return statistics.median(taken) if taken else None
 

@@ -1,4 +1,4 @@
-"""Regressions and the kernel machines besides SVC, beside those that have them.
+"""Regressions and the kernel machines other than SVC, beside the peers that have them.
 
 Each problem is made on the spot and valued in plain NumPy, from the weights or the dual
 coefficients alone. A contender's tolerance is swept from loose to tight, and the loosest that comes
@@ -43,7 +43,7 @@ class Task:
     peers: tuple[str, ...]
     density: float = 1.0
     quick: bool = True
-    # The table whose columns the rows have; drawn numbers where there is none.
+    # The table whose columns the rows have; random numbers where there is none.
     table: str = ""
 
     @property
@@ -139,7 +139,7 @@ def _adult() -> Any:
 
 
 def value(task: Task, X: Any, y: Any, model: Any) -> float:
-    """The objective that the estimator is documented to minimise, at what it returned."""
+    """The objective that the estimator is documented to minimise, at its fitted numbers."""
     import numpy as np
 
     o = task.options
@@ -191,7 +191,7 @@ def _kernel_value(task: Task, X: Any, y: Any, model: Any) -> float:
 
 
 def _maker(task: Task, contender: str) -> Callable[[float], Any]:
-    """What makes an estimator at a tolerance."""
+    """A function that makes an estimator at a tolerance."""
     options = dict(task.options)
     if contender == "celer":
         import celer
@@ -239,7 +239,7 @@ def _maker(task: Task, contender: str) -> Callable[[float], Any]:
 
 
 def fit(number: int, contender: str, tol: float, repeats: int) -> dict[str, float]:
-    """Median seconds of a fit, and the value at what it found."""
+    """Median seconds of a fit, and the objective at its result."""
     import time
     import warnings
 
@@ -265,7 +265,7 @@ def measure(setup: Setup) -> dict:
 
 
 def measured(setup: Setup, wanted: Callable[[Task], bool]) -> dict:
-    """The fits of those tasks that are wanted."""
+    """The measurements of the tasks that ``wanted`` selects."""
     rows = []
     for number, task in enumerate(TASKS):
         if not wanted(task) or (setup.quick and not task.quick):

@@ -1,4 +1,4 @@
-"""Paths of L1-penalised fits on the review words, beside those who have L1.
+"""Paths of L1-penalised fits on the review words, beside libraries that have L1.
 
 The objective is ``|w|_1 + C sum loss``, at twenty values of C from a little above that below which
 all weights are zero. The seconds are those of a whole path in one process, each library with the
@@ -20,7 +20,7 @@ FASTER = 2.0
 LOSSES = ("log", "squared_hinge")
 REFERENCE = 1e-7
 _REACH = (1.05, 130.0)
-# Each with its tolerances from loose to tight, and the losses that it has with L1.
+# Each contender with its tolerances from loose to tight, and the losses that it has with L1.
 CONTENDERS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {
     "separatrix": ((1e-4,), LOSSES),
     "LIBLINEAR": ((1e-1, 1e-2, 1e-3, 1e-4), LOSSES),
@@ -189,7 +189,7 @@ def measure(setup: Setup) -> dict:
 
 
 def _counts(done: dict[float, dict], best: list[float]) -> float | None:
-    """The loosest tolerance with which every value of a path is near enough to the best."""
+    """The loosest tolerance with which every value of a path is within the target of the best."""
     return max((t for t, r in done.items() if above(r["values"], best) <= TARGET), default=None)
 
 

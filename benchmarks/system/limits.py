@@ -1,11 +1,12 @@
-"""How far the longest fits are from what the machine can do: bytes read, and arithmetic.
+"""The distance of the longest fits from the machine's limits: bytes read, and arithmetic.
 
 An iteration of every solver here reads all rows at least once, for a product with each row and one
 with its transpose: the bytes of the data, and four operations for each number that is stored and
-each class. Over the seconds of a fit that is the least that was moved and reckoned; it stands
-beside what the machine gives when it does nothing else, a sum over a long vector and a product of
-two square matrices, with the same threads, and beside these two products alone: a loop over the
-stored numbers of sparse rows, which reads and writes the weights where they happen to lie, or BLAS.
+each class. Divided by the seconds of a fit, these are the least rates of reading and computing.
+They stand beside the rates of the machine when it does nothing else, for a sum over a long vector
+and a product of two square matrices, with the same threads, and beside these two products alone: a
+loop over the stored numbers of sparse rows, which reads and writes the weights where they happen to
+lie, or BLAS.
 """
 
 from __future__ import annotations

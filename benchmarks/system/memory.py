@@ -2,8 +2,8 @@
 
 In a fresh process the data are loaded and touched, and one fit is made and thrown away, so that
 machine code, compiled kernels and thread pools are there. Then the heap is handed back, the peak
-is reset, and the same fit is made again: what the peak lies above the level before is what the fit
-took, its result included.
+is reset, and the same fit is made again: the peak above the level before is the memory of the fit,
+its result included.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.system.child import on_row, threads
 TOL = 1e-6
 ROW_VECTORS = 2
 COLUMN_VECTORS = 4
-# Blocks of rows on their way through a product, matrices of squared or fewer columns, indices.
+# The MiB for blocks of rows in a product, matrices of squared or fewer columns, and indices.
 BUFFER_MIB = 16.0
 
 

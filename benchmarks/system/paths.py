@@ -1,7 +1,7 @@
-"""A path of twenty values of C, in fits at its hardest value.
+"""The cost of a path of twenty values of C, in fits at its hardest value.
 
-Warm starts along the path share what the fits have in common; what the whole path costs is
-divided by what one fit from nothing costs at the largest C, to the same tolerance.
+Warm starts along the path share what the fits have in common; the time of the whole path is
+divided by that of one cold fit at the largest C, to the same tolerance.
 """
 
 from __future__ import annotations

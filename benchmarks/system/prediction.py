@@ -1,4 +1,4 @@
-"""What a prediction costs: one row, in microseconds, and many, in gigabytes a second.
+"""The cost of a prediction: one row, in microseconds, and many, in gigabytes a second.
 
 One row goes through ``decision_function`` and through ``x @ w + b`` in NumPy; many go through
 ``decision_function``, through ``X @ w``, and through a plain copy of ``X``, which reads and writes.

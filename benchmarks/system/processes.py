@@ -26,9 +26,9 @@ from benchmarks.system.child import ROOT
 
 # Seconds that a process may take to start, read, convert and warm up (compiling, the first time).
 START_LIMIT = 300.0
-# Seconds beyond its limit after which a run is ended: those of a message between two processes.
+# Seconds beyond its limit after which a run is ended, for a message between two processes.
 GRACE = 0.1
-# What every library that is compared imports, so that it is not the memory of a solver.
+# Modules that every compared library imports, so that they are not the memory of a solver.
 IMPORTED = ("sklearn.linear_model", "sklearn.svm")
 
 
@@ -46,14 +46,14 @@ def memory(field: str, reset_peak: bool = False) -> float:
 def _fork_on_demand(
     control: socket.socket, serve: Callable[..., None], arguments: Sequence[Any]
 ) -> None:
-    """Forks a process that serves, whenever a connection to one is sent, until ended.
+    """Fork a process that serves for each connection that is sent, until ended.
 
-    What is imported before the fork is not the solver's memory, and costs nothing when a process
+    Modules imported before the fork are not the solver's memory, and cost nothing when a process
     that was killed is followed by another.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the harness ends its workers itself
-    warnings.simplefilter("ignore")  # a solver that stops early says so; its point is valued anyway
-    gc.freeze()  # to look through what was imported would take longer than many a fit
+    warnings.simplefilter("ignore")  # a solver that stops early warns; its point is valued anyway
+    gc.freeze()  # a search through the imported modules would take longer than many a fit
     child, ended = 0, 0
     while True:
         order, descriptors, *_ = socket.recv_fds(control, 1, 1)
@@ -82,7 +82,7 @@ class Process:
         there is an `EOFError`, and answers each with ``"started"`` once it is ready, ``"ended"``
         where the time that counts ends, and a record (a dict, with an ``"error"`` where it failed).
     *arguments
-        Those of the function after the connection, all of which JSON can hold.
+        The arguments of the function after the connection; JSON can hold all of them.
     python : str, optional
         The interpreter.
     imported : sequence of str
@@ -105,7 +105,7 @@ class Process:
         self._child: tuple[int, Connection] | None = None
 
     def _connection(self) -> Connection:
-        """The connection to the process that fits; to another one, if that was ended."""
+        """The connection to the process that fits; to a new one, if the last was ended."""
         if self._child is None:
             ours, theirs = socket.socketpair()
             with theirs:
@@ -134,7 +134,7 @@ class Process:
     def answer(self, request: Any, limit: float) -> dict[str, Any] | None:
         """The record of a run; None where it took longer than ``limit`` seconds and was killed.
 
-        What comes before and after the time that counts has a generous limit of its own.
+        The steps before and after the timed one have a generous limit of their own.
         """
         try:
             connection = self._connection()
@@ -151,7 +151,7 @@ class Process:
             return {"error": f"the process ended (exit code {self._code()})"}
 
     def _code(self) -> int | None:
-        """The exit code of the process that fits, which has ended; of what forks it otherwise."""
+        """The exit code of the process that fits, which has ended, or else of what forks it."""
         self._end()
         try:
             self._control.sendall(b"w")

@@ -1,4 +1,4 @@
-"""How the time of a fit grows with its rows and its nonzeros, from 1e4 to 1e7.
+"""The growth of the time of a fit with its rows and its nonzeros, from 1e4 to 1e7.
 
 Three families of synthetic data: dense rows of ten columns; sparse rows of ten nonzeros each; and
 10,000 sparse rows with more and more nonzeros. The exponent is the slope of a line through the
@@ -20,7 +20,7 @@ from benchmarks.system.child import fresh, threads
 
 TOL = 1e-6
 EXPONENT = 1.0
-# A slope within this of the target is not told from it by a handful of timings.
+# A handful of timings cannot distinguish a slope within this of the target from the target.
 _NOISE = 0.05
 SIZES = tuple(10**e for e in (4, 5, 6, 7))
 _QUICK = SIZES[:-1]
@@ -30,7 +30,7 @@ FAMILIES = {
     "sparse": "nonzeros, 10 in each row, 1,000 columns",
     "fuller": "nonzeros, 10,000 rows, 10,000 columns",
 }
-# Bytes of a row or a nonzero, everything that is made on the way included.
+# Bytes of a row or a nonzero, all intermediate arrays included.
 _BYTES = {"dense": 300, "sparse": 60, "fuller": 60}
 
 

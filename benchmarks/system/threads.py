@@ -14,7 +14,7 @@ from benchmarks.system.child import on_row, threads
 
 TOL = 1e-6
 FASTER = 1.6
-# "Never slower" leaves what medians of a few runs differ by from one time to the next.
+# The least ratio that counts as "never slower", as medians of a few runs vary.
 _NOISE = 0.95
 
 

@@ -1,4 +1,4 @@
-"""The workloads: one data set a file, loaded only when a row of it is asked for."""
+"""The workloads: one data set a file, loaded only when a row of it is requested."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def load_workloads() -> list[Workload]:
 
 
 def match(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a name is asked for: patterns are words or globs, none of them means all names."""
+    """Whether a name matches: patterns are words or globs, none of them means all names."""
     patterns = list(patterns)
     return not patterns or any(
         fnmatchcase(name, p) or fnmatchcase(name, f"{p} *") for p in patterns

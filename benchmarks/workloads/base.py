@@ -1,4 +1,4 @@
-"""What a workload is: rows (one objective each) over one data set."""
+"""The parts of a workload: rows (one objective each) over one data set."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Row:
 
     @property
     def question(self) -> str:
-        """What is minimised, without the strength: rows of one question are neighbours in C."""
+        """The objective without the strength: rows of one question are neighbours in C."""
         penalty = {0.0: "", 1.0: " L1"}.get(self.l1_ratio, f" elastic net {self.l1_ratio:g}")
         classes = " one-vs-rest" if self.one_vs_rest else ""
         intercept = " +b" if self.intercept else ""

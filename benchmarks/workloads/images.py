@@ -49,7 +49,7 @@ def images(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     Parameters
     ----------
     n : int
-        How many.
+        The number of pictures.
     seed : int
         The same seed gives the same pictures; the ways of writing depend on it too.
 

@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--cpu", action="store_true", help="processor time instead of wall time")
     args = parser.parse_args()
     if os.environ.get("OMP_NUM_THREADS") != "1":
-        # Read when the libraries are loaded, which is done by now: start over.
+        # It is read when the libraries are loaded, which is done by now: start over.
         command = [sys.executable, "-m", "benchmarks.workloads.perceptron_passes", *sys.argv[1:]]
         os.execve(sys.executable, command, {**os.environ, "OMP_NUM_THREADS": "1"})
     warnings.simplefilter("ignore")  # neither is to converge here

@@ -50,7 +50,7 @@ def _stand_in(d: int, length: int) -> Data:
 
 
 def load(words: int = 1) -> Data:
-    """Single words, or with ``words=2`` pairs of neighbours too."""
+    """The reviews as single words, or with ``words=2`` as pairs of neighbours too."""
     path = shared_file("imdb-train.parquet")
     if path:
         return _real(path, words)

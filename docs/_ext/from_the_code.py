@@ -1,4 +1,4 @@
-"""What pages say of the code comes from the code: the command line's help, the ways of stopping.
+"""The parts of pages that come from the code: the command line's help, the ways of stopping.
 
 ``command-line`` has one section a command, with the help that the terminal prints; ``remedies``
 lists the statuses of a certificate with what to do about each.
@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 def command_help() -> dict[str, str]:
     """The help of ``separatrix`` and of each of its commands, by how it is called.
 
-    At 80 columns and without colours, whatever the terminal of whoever builds.
+    The help has 80 columns and no colours, whatever the terminal of the build.
     """
     import click
 
@@ -37,11 +37,11 @@ def command_help() -> dict[str, str]:
 
 
 def remedies() -> dict[str, str]:
-    """What each status means, as a sentence."""
+    """The meaning of each status, as a sentence."""
     from separatrix.certificate import REMEDIES
 
     meaning = {
-        # The tolerance is the reader's own.
+        # The pages name the parameter, as its value is the reader's own.
         status: text.replace("tol={tol:g}", "tol")
         for status, text in REMEDIES.items()
     }

@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 _NAMED = r"log|exp|cos|sin|min|max|sup|inf"
 
-# What the converter lacks or takes for something else, in terms of what it has.
+# Spellings that the converter lacks or misreads, in terms of those that it has.
 _SPELLINGS = (
     (re.compile(r"\\dots(?![a-zA-Z])"), r"\\ldots"),
     (re.compile(r"\\([bB]igg?)(?=[)\]])"), r"\\\1r"),
@@ -43,7 +43,7 @@ _SIGNS = (
     (r"(<mo[^>]*>[,({]</mo>\s*)<mo>([−+±])</mo>", r'\1<mo form="prefix">\2</mo>'),
 )
 
-# A function with something below it, before what it is the function of: TeX leaves a space there.
+# A function with a limit below it, before its argument: TeX leaves a space there.
 _LIMITS = re.compile(
     rf"(<mo movablelimits[^>]*>(?:{_NAMED})</mo>(?:(?!</munder>).)*</munder>)"
     r"(?=\s*<m(?:i|n|sub|sup|subsup|frac|row)\b|\s*<mo[^>]*>[|‖]<)",
@@ -65,7 +65,7 @@ def _converted(node: nodes.Element, *, block: bool) -> str:
     # The name of a function has its space in the formula, and none of an operator's.
     made = re.sub(rf"<mo([^>]*)>({_NAMED})</mo>", r'<mo\1 lspace="0" rspace="0">\2</mo>', made)
     if not re.search(r"\\left\s*\\[|{]", formula):
-        # Braces and bars grow only where \left and \right ask for it.
+        # Braces and bars grow only with \left and \right.
         made = re.sub(
             r'<mo(?: class="mathopen")?>([{}‖])</mo>', r'<mo stretchy="false">\1</mo>', made
         )

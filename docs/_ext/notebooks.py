@@ -26,7 +26,7 @@ _ROLE = re.compile(r":(?P<role>[a-z]+):`(?P<text>[^`]+?)(?:\s*<(?P<target>[^<>`]
 def markdown(text: str, *_: Any) -> str:
     """Convert the reStructuredText of one block to Markdown.
 
-    What sphinx-gallery passes besides, its settings and the levels of titles, is not needed.
+    The other arguments of sphinx-gallery, its settings and the levels of titles, are not needed.
     """
     text = _TITLE.sub(
         lambda found: "#" * (1 if found["under"][0] == "=" else 2) + f" {found['title']}",

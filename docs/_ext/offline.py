@@ -20,8 +20,8 @@ _IN_STYLE = re.compile(r"(?:url\(|@import)\s*[\"']?((?:https?:)?//[^\"')\s]+)", 
 
 
 def addresses(page: str) -> list[str]:
-    """What a browser would fetch from elsewhere to show a page."""
-    # The address that a page is the same as is not fetched.
+    """The addresses that a browser would fetch from elsewhere to show a page."""
+    # The canonical address of a page is not fetched.
     text = re.sub(r"<link\b[^>]*rel=[\"']?canonical[^>]*>", "", page)
     return [found for pattern in (*_LOADED, _IN_STYLE) for found in pattern.findall(text)]
 

@@ -19,7 +19,7 @@ _SVG = {"svg.fonttype": "path", "svg.hashsalt": "separatrix"}
 
 
 def light_theme(gallery_conf: Any, where: Any) -> None:
-    """Set matplotlib up before an example runs: as it comes, and with the light theme."""
+    """Set matplotlib to its defaults and the light theme before an example runs."""
     plt.close("all")
     mpl.rcdefaults()
     mpl.use("agg")
@@ -28,7 +28,7 @@ def light_theme(gallery_conf: Any, where: Any) -> None:
 
 
 def _darkened(light: str) -> str:
-    """The picture with the light theme's colours made the dark one's."""
+    """The picture with the light theme's colours replaced by the dark theme's."""
     pairs = {
         style.THEMES["light"][part]: style.THEMES["dark"][part]
         for part in ("ink", "muted", "grid", "paper")
@@ -37,7 +37,7 @@ def _darkened(light: str) -> str:
 
 
 def _save(figure: Any, path: Path) -> None:
-    """The figure as it is, and beside it for dark paper."""
+    """Save the figure as it is, and beside it one for dark paper."""
     figure.savefig(path, format="svg", bbox_inches="tight", metadata={"Date": None})
     # matplotlib marks its files with addresses, which a page has no use for.
     light = re.sub(

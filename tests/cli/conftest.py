@@ -26,7 +26,7 @@ def importable(monkeypatch):
 
 @pytest.fixture(scope="session")
 def _kept() -> dict[Any, Any]:
-    """What commands printed and wrote, by their words and the files that were there."""
+    """The outputs and new files of commands, by the arguments and the files that were there."""
     return {}
 
 

@@ -129,7 +129,7 @@ def test_quite_other_data(run, apart):
 
 
 def test_a_forged_fingerprint_does_not_help(run, apart):
-    """A row is moved across the plane, and the file is told that this is the table."""
+    """A row is moved across the plane, and the file is given the fingerprint of that table."""
     from separatrix.tables import read_table
 
     apart.write_text(apart.read_text().replace("2,1,b", "-7,1,b"))

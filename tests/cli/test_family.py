@@ -213,7 +213,7 @@ def test_the_lines_of_sgd(run):
     whole = run("fit", "breast-cancer", "--model", "sgd")
     assert (whole.code, whole.err) == (0, "") and "steps" not in whole.labels
     ran = run("fit", "breast-cancer", "--model", "sgd", "--batch-size", "2")
-    # They end by their own rule, which says nothing of the gap.
+    # Steps end by their own rule, whatever the gap is.
     assert ran.code == 4 and "stalled: " in ran.lines["fit"]
     labels = ran.labels
     said = ["held out", "also", "constant", "weights", "saved"]

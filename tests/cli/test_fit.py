@@ -507,7 +507,7 @@ def test_an_interruption_before_there_is_a_model(run, people, monkeypatch):
 
 
 class _Interrupted:
-    """A connection whose query was ended by Ctrl-C: DuckDB may tell of it in two ways."""
+    """A connection whose query was ended by Ctrl-C, which DuckDB may report in two ways."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error

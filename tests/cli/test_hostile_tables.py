@@ -51,7 +51,7 @@ def dates(spell: str, name: str = "since") -> tuple[str, list[str]]:
 
 
 def some(values: list[Any], odd: list[str], every: int = 20) -> list[Any]:
-    """The values with an odd one at every so manieth place."""
+    """The values, with an odd one in every ``every``-th place."""
     values = list(values)
     for k, i in enumerate(range(3, len(values), every)):
         values[i] = odd[k % len(odd)]
@@ -125,12 +125,12 @@ def _jsonl(path: Path, text: str) -> None:
 
 
 class Case(NamedTuple):
-    """A file, the words of the command, and what has to be said."""
+    """A file, the arguments of the command, and the messages that it must print."""
 
     file: str
     content: str | bytes | Callable[[Path], None]
     words: tuple[str, ...] = ()
-    # On stdout or stderr, each of them.
+    # Each of these appears on stdout or stderr.
     said: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     # What the command reads, where that is not the file.
@@ -447,7 +447,7 @@ def test_an_export_is_read_as_well_as_by_hand(run, make_csv):
         accuracy.append((scores["accuracy"], by_hand.score(X_later, y_later)))
         area.append((scores["roc_auc"], ranked))
     ours, theirs = np.mean(accuracy, axis=0)
-    # The 38 months and weekdays are columns more, which tell nothing here and cost a little.
+    # The 38 months and weekdays are further columns, which predict nothing and cost a little.
     assert ours >= theirs - 0.01
     ours, theirs = np.mean(area, axis=0)
     assert ours >= theirs - 0.015 > 0.85

@@ -46,7 +46,7 @@ def loans(n: int = 1000) -> str:
 
 
 def fitted(once, table, *options, output="m.separatrix"):
-    """What ``fit`` says of a fit in passes, and the model."""
+    """The document that ``fit`` prints for a fit in passes, and the model."""
     words = ["fit", table, "--target", "paid", "-o", output, "--json", "--cache", "cache"]
     result = once(*words, *options)
     assert result.code == 0, result.err
@@ -315,7 +315,7 @@ def test_no_cache_at_all(run, table):
 
 @pytest.fixture
 def large(monkeypatch):
-    """Every table is said to be larger than the memory that is given."""
+    """Estimate every table to be larger than the memory that is given."""
     monkeypatch.setattr(estimating, "bytes_in_memory", lambda *a, **o: 150_000_000)
 
 
@@ -380,7 +380,7 @@ def test_rows_count_by_their_weights_in_passes_as_in_memory(run, table, tmp_path
     assert run("report", model, str(table), "--memory", "100MB", "-o", str(page)).code == 0
     told = json.loads(page.with_suffix(".json").read_text())["metrics"][0]
     assert told[name] == pytest.approx(found[0][name], rel=1e-9)
-    # A table that lacks the column is measured all the same, row by row.
+    # A table that lacks the column is scored all the same, with each row counted once.
     lines = [line.split(",") for line in table.read_text().splitlines()]
     bare = tmp_path / "bare.csv"
     bare.write_text("\n".join(",".join(c[:3] + c[4:]) for c in lines) + "\n")
@@ -390,7 +390,7 @@ def test_rows_count_by_their_weights_in_passes_as_in_memory(run, table, tmp_path
     ]
     assert alike[1][name] == pytest.approx(alike[0][name], rel=1e-9)
     assert alike[0][name] != pytest.approx(found[0][name], rel=1e-6)
-    # One that has it may not give all rows no weight.
+    # A table that has the column must not give all rows a weight of zero.
     zero = tmp_path / "zero.csv"
     zero.write_text("\n".join(",".join(c if c[3] == "weight" else [*c[:3], "0", *c[4:]])
                               for c in lines) + "\n")  # fmt: skip
@@ -491,7 +491,7 @@ def test_a_report_in_passes_has_the_figures_of_all_rows(run, once, table, tmp_pa
     losses = -np.log(proba[np.arange(len(y)), np.searchsorted(stored.model.classes_, y)])
     expected = intervals.mean_interval(losses)
     assert held["log_loss_interval"] == pytest.approx(expected, rel=1e-5)
-    # That of the fit is the same.
+    # The report of the fit has the same metrics.
     told = json.loads(own.with_suffix(".json").read_text())
     for one, other in zip(told["metrics"], found["metrics"], strict=True):
         assert one["confusion_matrix"] == other["confusion_matrix"]
@@ -708,7 +708,7 @@ def test_groups_and_times_are_scored_in_passes_as_in_memory(run, tmp_path):
         assert ends[0] == ends[1] and len(ends[0]) == 5
         for one, other in zip(whole["times"], passes["times"], strict=True):
             for name in {"n", "accuracy", "roc_auc", "mse", "r2"} & set(one["scores"]):
-                # With so little memory the area is that of bins.
+                # With so little memory the area under the curve is computed from bins.
                 off = 1e-3 if name == "roc_auc" else 1e-12
                 assert other["scores"][name] == pytest.approx(one["scores"][name], abs=off)
     shown = [run("evaluate", *apart, "--memory", memory).out for memory in ("4GB", "1KB")]

@@ -52,7 +52,7 @@ def start(folder, *words, name="", script=SCRIPT) -> subprocess.Popen:
     "name", ["separatrix.cli.app", "click", "numpy", "scipy", "sklearn", "duckdb", "numba"]
 )
 def test_in_the_middle_of_an_import(tmp_path, name):
-    # Of a table of its own: a built-in one needs no DuckDB.
+    # The table is a file, because a built-in one needs no DuckDB.
     (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y\n3,x\n4,y\n")
     process = start(tmp_path, "fit", "t.csv", name=name)
     _, err = process.communicate(timeout=300)
@@ -105,7 +105,7 @@ def test_a_caller_in_the_same_process_keeps_its_own_handler(run):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-# A thread that nobody waits for, what is registered for the end, and what Python itself ends with.
+# A daemon thread, a function registered for the exit, and the end of the interpreter itself.
 LEFT = """
 import atexit, sys, threading, time
 from separatrix.cli import interruption
@@ -172,7 +172,7 @@ def test_after_the_fit_and_before_the_save_the_model_is_kept(
         return made(*arguments, **options)
 
     monkeypatch.setattr(fitting, step, pressed)
-    # The handlers are those of a process of the command's own.
+    # The signal handlers are those of a process that runs the command alone.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         interruption.ending_imports()

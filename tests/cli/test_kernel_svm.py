@@ -55,7 +55,7 @@ def test_the_lines_of_a_fit(run, once):
 )
 def test_bounded_support_vectors_are_counted_exactly(once, options):
     ran, model = fitted(once, *options)
-    # Where complementary slackness tells: short of the margin, a multiplier is at its upper end.
+    # By complementary slackness the multiplier of a row short of the margin is at its upper end.
     short = model.slack_[model.support_] > 1e-3
     assert np.all(model.bounded_[0][short])
     assert np.all(model.slack_[model.support_][~model.bounded_[0]] < 1e-3)
@@ -89,7 +89,7 @@ def test_the_hard_margin(run, once):
 
 
 def test_no_hard_margin_without_a_witness(run, tmp_path):
-    # Equal points with different labels: no kernel tells them apart.
+    # Equal points with different labels: no kernel separates them.
     (tmp_path / "t.csv").write_text("x,target\n" + "1,a\n2,b\n3,a\n3,b\n" * 10)
     ran = run("fit", "t.csv", "--model", "kernel-svm", "-C", "inf", "--test-size", "0")
     assert ran.code == 1
@@ -467,7 +467,7 @@ def test_an_interrupted_fit_saves_the_best_model_so_far(run, number, options):
 @pytest.mark.signals
 def test_an_interruption_among_the_pairs_keeps_those_that_are_done(run, count):
     interrupt, seen = interrupt_at(count)
-    # One after another, where the matrix is not all in memory.
+    # The pairs are fitted one after another where the matrix is not all in memory.
     options = "--cache-mb", "1", "-o", "m.separatrix", "--json"
     with watch(interrupt):
         ran = run("fit", "digits", "--model", "kernel-svm", *options)
@@ -480,7 +480,7 @@ def test_an_interruption_among_the_pairs_keeps_those_that_are_done(run, count):
     assert set(done[:at]) <= {"optimal"}
     # Where it was within the tolerance already it is optimal.
     assert done[at] in ("interrupted", "optimal")
-    # Those not reached stand at zero, with honest bounds.
+    # Pairs that were not reached stand at zero, with honest bounds.
     assert all(part.status != "optimal" or part.gap == 0 for part in parts[at + 1 :])
     assert all(part.dual <= part.primal for part in parts)
     assert run("predict", "m.separatrix", "digits").code == 0
@@ -524,7 +524,7 @@ def test_the_time_limit_gives_the_best_so_far(run):
 
 
 def test_adult(run, real_data):
-    # A part of it, which takes seconds.
+    # A part of the table, which takes seconds.
     lines = (real_data / "adult.csv").read_text().splitlines()[:3001]
     with open("part.csv", "w") as file:
         file.write("\n".join(lines) + "\n")

@@ -83,7 +83,7 @@ def test_the_order_of_levels_is_kept(run, make_csv):
     scope = {}
     exec(reproduction("sizes.json"), scope)
     assert scope["table"].columns["size"].tolist() == [0.0, 1.0, 2.0] * 12
-    # What is in no list counts as missing later, and is told.
+    # A level that is in no list counts as missing later, and is reported.
     make_csv("later.csv", ["size"], [["c"], ["d"]])
     later = run("predict", "sizes.separatrix", "later.csv")
     assert later.code == 0 and "'d' in row 2" in later.err
@@ -92,7 +92,7 @@ def test_the_order_of_levels_is_kept(run, make_csv):
 
 
 def test_every_command_that_reads_a_table_can_raise_the_limit_of_what_is_unpacked(run, tmp_path):
-    """They declare it once, and the sentence that refuses a packed file names it."""
+    """The option is declared once, and the sentence that refuses a packed file names it."""
     rows = "".join(f"{k % 17},{k % 5},{k % 2}\n" for k in range(400))
     (tmp_path / "t.csv").write_text("a,b,target\n" + rows)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress((tmp_path / "t.csv").read_bytes()))

@@ -140,10 +140,10 @@ def test_a_best_value_at_the_end_is_told_and_looked_beyond(run, steep):
     values = widened["path"]["C"]
     assert len(values) == 10 and values == sorted(values)
     assert values[-1] == pytest.approx(100 * values[2])
-    # Without what lies beyond it was the last of three.
+    # Without the further values the best one was the last of three.
     scores = widened["path"]["mean_score"]
     assert max(scores[:2]) < scores[2] and widened["best"] >= values[2]
-    # Who lists values means these.
+    # Values that are listed are not extended.
     listed = run(*words, "--values", ".001,.002,.003")
     assert listed.document["path"]["C"] == [0.001, 0.002, 0.003]
     assert "the best C, 0.003, is at the end of the values" in listed.err

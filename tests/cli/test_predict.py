@@ -278,7 +278,7 @@ def test_columns_beside_the_predictions_and_other_formats(run, tmp_path):
     assert ran.code == 0
     first, second = (tmp_path / "p.csv").read_text().splitlines()[:2]
     assert first == "id,when,prediction"
-    # As they are written, zeros and all.
+    # The cells are kept as they are written, zeros and all.
     assert second == "000,1/5/2024,a"
     ran = run("predict", "m.separatrix", "t.csv", "--keep", "all", "--proba", "-o", "p.parquet")
     assert ran.code == 0

@@ -129,7 +129,7 @@ def test_a_table_that_takes_its_time_is_told_of(monkeypatch, tmp_path, patience,
     asked = []
     with output.reading_line(shown=shown, patience=patience):
         assert len(progress._watchers) == shown
-        # Each as if it were three in ten done, and not done before it was drawn.
+        # Each watcher is given a share of 0.3, and does not end before the line is drawn.
         for watcher in list(progress._watchers):
             with watcher(lambda: asked.append(1) or 0.3, 2000):
                 end = time.monotonic() + (60.0 if patience == 0.0 else 0.0)

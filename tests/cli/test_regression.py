@@ -1,4 +1,4 @@
-"""Quantities on the command line: recognised, fitted by least squares, measured, told."""
+"""Quantities on the command line: recognised, fitted by least squares, measured, reported."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_term_names():
 
 
 def test_columns_of_few_values_bear_few_powers(run, flats):
-    """Levels of categories bear none, and nobody expects them to: they are not told."""
+    """Levels of categories determine no powers, as everybody expects: no warning names them."""
     ran = run("fit", flats, "--target", "rent", "--model", "poly", "--degree", "4")
     assert ran.err == ""
     ran = run("fit", flats, "--target", "rent", "--model", "poly", "--degree", "8")
@@ -219,7 +219,7 @@ def test_dependent_columns_are_left_out_and_named(run, flats):
     np.testing.assert_allclose(
         [float(x) for x in first.split()[1:]], [float(x) for x in second.split()[1:]], rtol=1e-9
     )
-    # Of others than those whose coefficients are read, the answer of the smallest norm.
+    # Models whose coefficients are not read take the solution of least norm.
     ran = run("fit", flats, "--target", "rent", "--model", "poly", "--degree", "1")
     assert "1 of 6 terms depend on the others" in ran.err
     ran = run("fit", flats, "--target", "town", "--model", "lstsq")
@@ -381,7 +381,7 @@ def test_that_numbers_are_classes_is_told_once_and_in_our_words(run, make_csv):
         # Classes of one row each have no covariance.
         assert ran.code == (3 if model == "lda" else 0)
         assert "unique classes" not in ran.err
-    # What is said to be a number is not thereby said to be a class.
+    # A column that is declared a number is not thereby declared to hold classes.
     ran = run("fit", "t.csv", "--target", "y", "--kind", "y=number", "--model", "lda")
     assert ran.code == 3
     assert "it looks like a quantity, not like classes" in ran.err
@@ -509,7 +509,7 @@ def test_a_few_new_rows_can_be_evaluated(run, rents, flats, tmp_path):
     (tmp_path / "one.csv").write_text("\n".join(lines[:2]))
     ran = run("evaluate", rents, "one.csv")
     assert ran.code == 0
-    assert ran.lines["scores"].startswith("RMSE ")  # of one row there is no R^2
+    assert ran.lines["scores"].startswith("RMSE ")  # R^2 is undefined for one row
     assert run("evaluate", rents, "one.csv", "--json").document["scores"]["r2"] is None
     (tmp_path / "bad.csv").write_text("\n".join([*lines[:2], "50,1,Zug,cheap"]))
     ran = run("evaluate", rents, "bad.csv")

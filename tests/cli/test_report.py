@@ -66,7 +66,7 @@ def test_the_model_does_not_know_of_the_report(run, people, tmp_path, model):
 
 @pytest.mark.usefixtures("undrawn")
 def test_report_of_the_same_table_is_that_of_the_fit(run, people, tmp_path):
-    # Two columns of which each says what the other says: noticed at the fit, told in both.
+    # Two columns that determine each other: found at the fit, and reported in both reports.
     rows = [line.split(",") for line in people.read_text().splitlines()]
     grades = [["grade"], *([{"clerk": 1, "cook": 2}.get(row[2], "")] for row in rows[1:])]
     text = "\n".join(",".join(map(str, [*g, *row])) for g, row in zip(grades, rows, strict=True))

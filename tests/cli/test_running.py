@@ -387,7 +387,7 @@ def test_a_full_disk_under_unbuffered_stdout_is_an_error(model):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="closes streams as a POSIX shell does")
 def test_a_closed_stream_is_no_bug(people):
-    """What a command opens then gets the descriptor of a stream."""
+    """A file that a command opens then gets the descriptor of the closed stream."""
     shown = (f"info m.separatrix {closed}" for closed in (">&-", "2>&-", "<&-"))
     for words in ("fit people.csv --target income -o m.separatrix >&- 2>&- <&-", *shown):
         done = subprocess.run(
@@ -458,6 +458,6 @@ def test_what_a_shell_offers(run, monkeypatch, people):
     assert offered("fit", "people.csv", "--model", "kern") == [["plain", "kernel-svm"]]
     columns = offered("fit", "people.csv", "--target", "")
     assert columns == [["plain", name] for name in ("age", "hours", "job", "income")]
-    # Of names of files the shell knows more.
+    # File names are left to the shell, which knows more of them.
     assert offered("predict", "people") == [["file", "people"]]
     assert offered("fit", "people.csv", "--report", "p") == [["file", "p"]]

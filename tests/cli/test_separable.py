@@ -39,7 +39,7 @@ def crossed(tmp_path) -> Path:
 
 @pytest.fixture
 def partly(tmp_path) -> Path:
-    """Overlapping, but for one column that only rows 2 and 7 of class b have."""
+    """Classes that overlap, but for one column that only rows 2 and 7 of class b have."""
     x = [[0, 0], [1, 1], [3, 0], [1, 0], [2, 0], [5, 0], [4, 1], [3, 0]]
     return write(tmp_path / "partly.csv", x, ["a", "b", "a", "b", "b", "a", "b", "b"])
 

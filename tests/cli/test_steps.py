@@ -52,7 +52,7 @@ def test_a_run_by_hand_is_printed_step_by_step(run, by_hand):
     assert [[*one["theta"], one["theta_0"]] for one in steps["corrections"]] == [
         [*one.coef, one.intercept] for one in updates
     ]
-    # What the model file has as its command does the same again.
+    # The command in the model file repeats the fit.
     again = document["command"]
     assert "--start=-1,2,0.5" in again and "--learning-rate=2.0" in again
 

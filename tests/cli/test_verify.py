@@ -167,7 +167,7 @@ def test_the_digest_of_what_was_fitted_is_told(run, model, people):
 
 
 def changed(path, version=None, **arrays):
-    """Change arrays by a factor; an earlier version has no digest, of a later one it is stale."""
+    """Change arrays by a factor, and not the digest, which earlier versions of files lack."""
     document, tensors = model_files.opened(path.read_bytes())
     for name, factor in arrays.items():
         tensors[f"model/{name}"] = tensors[f"model/{name}"] * factor
@@ -180,7 +180,7 @@ def changed(path, version=None, **arrays):
 
 
 def test_a_weight_that_was_changed_is_noticed_whatever_the_objective_says(run, model, people):
-    # So little that the objective, flat at its minimum, is the same.
+    # The change is so small that the objective, flat at its minimum, stays the same.
     changed(model, coef_=1.0 + 1e-12)
     for command in ("verify", "predict", "evaluate"):
         ran = run(command, model, people)

@@ -63,7 +63,7 @@ def test_settings_are_options(setting, python, terminal):
 
 
 def test_every_code_has_a_wording_in_each_table():
-    # What is no value is a phrase that both media know, and no code is left over.
+    # Fields that are not values are phrases, which both tables have, and no code is left over.
     assert set(PYTHON.phrases) == set(TERMINAL.phrases)
     assert set(TERMINAL.templates) <= set(TEMPLATES)
     named = set().union(*map(fields, TEMPLATES.values()), *map(fields, TERMINAL.templates.values()))

@@ -86,7 +86,7 @@ def test_every_estimator_in_python_and_onnx(name):
     for classes in (2, 3) if is_classifier(getattr(separatrix, name)()) else (2,):
         model, X = fitted(name, classes)
         made = proved(export(model, "python"))
-        # By the library's public answers as well, without a tree.
+        # The text also agrees with the library's public answers, without a tree.
         found = made_by(str(made))["predict"]({f"x{j}": X[:, j] for j in range(X.shape[1])})
         if "label" in found:
             assert found["label"].tolist() == model.predict(X).tolist()
@@ -147,7 +147,7 @@ def altered(text, model):
     weight = float(model.coef_[0, 1])
     changed = weight * (1.0 + 1e-9)
     if isinstance(text, str):
-        # SQL has it in the query of the table and in that of the proof.
+        # SQL has the weight in the query of the table and in that of the proof.
         assert text.count(repr(abs(weight))) in (1, 2)
         return text.replace(repr(abs(weight)), repr(abs(changed)))
     onnx = pytest.importorskip("onnx")
@@ -254,7 +254,7 @@ def test_a_table_in_every_language(run, people, target):
 
 
 def test_sqlite_answers_as_predict_does(run, people):
-    """From the table as it stands in the file, without an engine of the library."""
+    """SQLite reads the table as it stands in the file, without an engine of the library."""
     ran = run("export", people / "people.model", "--to", "sql", "--dialect", "sqlite",
               "--table", "my people", "--keep", "id", "-q")  # fmt: skip
     assert ran.code == 0 and ran.err == ""

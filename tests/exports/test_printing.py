@@ -135,7 +135,7 @@ def test_nodes(case, language):
     scores, label, probabilities = CASES[case]
     classes = () if label is None else ("a", "b", "c")[: max(2, scores.n_columns)]
     prediction = Prediction(scores, label, classes, probabilities)
-    # What overflows is held to nothing.
+    # The row that overflows is compared with nothing.
     rows = np.delete(X, 13, axis=0) if probabilities is label is None else X
     program = of_columns(prediction, 3)
     columns = {cell.column: rows[:, j].tolist() for j, cell in enumerate(program.cells)}
@@ -263,7 +263,7 @@ def test_what_has_no_formula_is_refused(language):
 
 
 def test_python_needs_numpy_alone(tmp_path):
-    """By a user's hand: rows or columns, dates and booleans, and what is an error."""
+    """A user's calls: with rows or columns, with dates and booleans, and with errors."""
     prediction = Prediction(ONE, BINARY, ("a", "b"))
     rows = {f"x{j}": X[:, j].tolist() for j in range(3)}
     program = of_columns(prediction, 3)

@@ -286,7 +286,7 @@ def test_single_precision_is_charged_for():
 
 
 def taken_through(node, evaluated_at):
-    """The values of a node where those that it is of are given."""
+    """The values of a node, given those of its argument."""
     return Evaluation(None).given(node.of, evaluated_at).of(node)
 
 
@@ -337,7 +337,7 @@ def test_errors_of_the_arguments_are_charged_at_their_worst_place():
 
 
 def given(node, known):
-    """The bounds of a node for known bounds of what it is of."""
+    """The bounds of a node, given those of its argument."""
     return _enclose(node, lambda _: known)
 
 

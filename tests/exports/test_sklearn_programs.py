@@ -67,7 +67,7 @@ def assert_same(model: Any, X: Any, rtol: float = 1e-13) -> Any:
     there = np.isfinite(found).all(axis=1)
     taken = answered(model, X)
     if any("Left out" in remark for remark in program.remarks):
-        there &= taken  # what is missing where no weight is does not matter
+        there &= taken  # a missing cell that has no weight does not matter
     assert there.tolist() == taken
     assert there.sum() > 5
     kept = [*compress(X, there)] if isinstance(X, list) else X[there]

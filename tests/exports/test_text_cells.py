@@ -181,7 +181,7 @@ DOCUMENTS = [
 )
 @pytest.mark.parametrize("language", ["js", "python"])
 def test_words(options, language):
-    """The same as scikit-learn's."""
+    """The features of words are the same as scikit-learn's."""
     vectorizer = TfidfVectorizer(**{"sublinear_tf": True, **options}).fit(DOCUMENTS)
     words = tuple(vectorizer.get_feature_names_out().tolist())
     node = Words(KIND, words, tuple(vectorizer.idf_.tolist()), options)

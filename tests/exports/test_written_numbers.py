@@ -91,7 +91,7 @@ def known(number: float | None) -> float:
 
 
 def program_of(cells: list[Parsed]) -> Program:
-    """Its scores are the numbers of its cells, and another number where there is none."""
+    """A program whose scores are the numbers of its cells, and another number where missing."""
     features = tuple(Where(IsMissing(cell), Constant(MISSING), cell) for cell in cells)
     tree = Affine(Features(len(cells)), np.eye(len(cells)), np.zeros(len(cells)))
     return Program(tuple(cells), features, tuple(c.column for c in cells), Prediction(tree))
@@ -101,7 +101,7 @@ LANGUAGES = ["js", "python", "duckdb", "postgres"]
 
 
 def ready(language: str) -> tuple[Any, Any]:
-    """What prints a program, and what runs it here."""
+    """The printer of a language, and the engine that runs it here."""
     if language in PRINTERS:
         return PRINTERS[language], engines(language)[0]
     (engine,) = of_language("sql", language)

@@ -62,7 +62,7 @@ class Here:
 
 @cache
 def first_engine(language):
-    """The first of these, in as little time as it can be had."""
+    """The first engine of a language, without optimisation where it is a compiler."""
     own = Here() if language == "python" else engines(language)[0]
     return strict(own, "-O0") if isinstance(own, Compiler) else own
 
@@ -105,9 +105,9 @@ def sample_of(rows, expected: Answers, tolerance: float = 1e-12) -> Sample:
 
 
 def holds(program: Program, sample: Sample, language: str, every: bool = False, **options) -> str:
-    """Print a program, run it, and hold what is computed to the sample; the text.
+    """Print a program, run it, compare what is computed with the sample, and return the text.
 
-    The first engine of the language runs it, or every one, and then the first its own proof, too.
+    The first engine runs it; with ``every`` all engines do, and the first one also its own proof.
     """
     text = PRINTERS[language](program, Heading("model", ("a model",)), sample, **options)
     assert engines(language)

@@ -43,7 +43,7 @@ def signed_rows(X, s: Sequence[int], intercept: bool) -> Rows:
 
 
 def movable(X, s: Sequence[int], intercept: bool = True) -> list[bool]:
-    """For each row: does some hyperplane with no row on its wrong side have this one on its own?
+    """Whether each row is strictly on its side of a hyperplane with no row on its wrong side.
 
     Hyperplanes ``u`` with every ``z_i . u >= 0`` form a cone, so all those rows can be had at
     once: the linear program ``max sum t_i``, ``t_i <= z_i . u``, ``0 <= t_i <= 1`` ends with
@@ -74,8 +74,10 @@ def status(X, s: Sequence[int], intercept: bool = True) -> str:
 
 
 def _whole(rows: Rows) -> list[list[int]]:
-    """Integers in the same proportions: neither verdicts nor rows that move depend on the scale
-    of a row, or on that of a column."""
+    """Integers in the same proportions.
+
+    Neither verdicts nor rows that move depend on the scale of a row, or on that of a column.
+    """
     common = math.lcm(*(v.denominator for row in rows for v in row))
     whole = [[int(v * common) for v in row] for row in rows]
     for _ in range(2):
@@ -143,7 +145,7 @@ def possible(z: Rows, strict: Sequence[bool]) -> bool:
 
 
 def movable_again(X, s: Sequence[int], intercept: bool = True) -> list[bool]:
-    """As :func:`movable`, one row at a time by elimination."""
+    """The same as :func:`movable`, one row at a time by elimination."""
     z = signed_rows(X, s, intercept)
     return [possible(z, [i == k for k in range(len(z))]) for i in range(len(z))]
 
@@ -197,7 +199,7 @@ def _dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
 
 
 def solve(matrix: Rows, right: Sequence[Fraction]) -> list[Fraction] | None:
-    """A square system by elimination; None where it is singular."""
+    """The solution of a square system by elimination; None where it is singular."""
     rows = [[*row, v] for row, v in zip(matrix, right, strict=True)]
     k = len(rows)
     for c in range(k):
@@ -214,7 +216,7 @@ def solve(matrix: Rows, right: Sequence[Fraction]) -> list[Fraction] | None:
 
 
 def rank(rows: Rows) -> int:
-    """By elimination."""
+    """The rank of the rows, by elimination."""
     rows = [list(row) for row in rows]
     done = 0
     for c in range(len(rows[0]) if rows else 0):
@@ -238,7 +240,7 @@ def scores(X, s: Sequence[int], w: Sequence[Fraction], b: Fraction) -> list[Frac
 
 
 def witness_error(verdict, X, s: Sequence[int]) -> str:
-    """What is wrong with a verdict's witnesses, by the definitions; empty if nothing is."""
+    """The faults of a verdict's witnesses, by the definitions; empty if there are none."""
     witness, intercept = verdict.witness, verdict.fit_intercept
     if verdict.status == "not_separable":
         return _combination_error(witness, X, s, intercept) or _overlap_error(

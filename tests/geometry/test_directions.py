@@ -35,7 +35,7 @@ def test_the_main_direction_within_a_plane(shape, sparse) -> None:
     axis, true_share = expected(X, unit)
     assert np.linalg.norm(found) == pytest.approx(1.0)
     assert abs(found @ unit) < 1e-12
-    # Of more than a thousand columns the value is close before the vector is.
+    # With more than a thousand columns the value is close before the vector is.
     assert share == pytest.approx(true_share, rel=1e-6 if shape[1] <= 1000 else 1e-2)
     assert abs(found @ axis) > (1.0 - 1e-8 if shape[1] <= 1000 else 0.95)
 

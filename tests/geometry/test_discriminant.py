@@ -366,7 +366,7 @@ def test_a_clipped_conic_is_the_sign_change_of_its_equation(kind) -> None:
             continue
         vertices = np.concatenate(pieces)
         assert np.all((vertices >= lower) & (vertices <= upper))
-        # As many digits as the box has about the conic's own origin.
+        # The accuracy is that of coordinates of the box about the conic's own origin.
         reach = max(1.0, float((np.abs(vertices) / unit).max()))
         assert np.abs(conic.decision(vertices)).max() <= 1e-11 * size * reach
         starts = (np.concatenate([p[:-1] for p in pieces]) - lower) / box
@@ -376,7 +376,7 @@ def test_a_clipped_conic_is_the_sign_change_of_its_equation(kind) -> None:
         off -= np.clip(share, 0.0, 1.0)[..., None] * steps
         distance = np.linalg.norm(off, axis=2).min(axis=1)
         assert distance.max(initial=0.0) <= 0.5 * step + 5e-4
-        # And chords: how far their middles are off, by the gradient there.
+        # The distances of the chords' middles from the conic, by the gradient there.
         middles = np.concatenate([0.5 * (p[1:] + p[:-1]) for p in pieces])
         slope = (2.0 * (middles - origin) @ conic.A + conic.b) * box
         off_chord = np.abs(conic.decision(middles)) / np.linalg.norm(slope, axis=1)

@@ -64,7 +64,7 @@ def agree(signs, values, expected):
     for sign, value, exact in zip(signs.tolist(), values.tolist(), expected, strict=True):
         assert sign == (exact > 0) - (exact < 0)
         if abs(exact) > LARGEST:
-            # As the nearest float: infinite, but for half an ulp.
+            # The value is the nearest float, which is infinite but for half an ulp.
             assert abs(value) >= LARGEST * (1 - 1e-14) and math.copysign(1, value) == sign
         else:
             assert math.isfinite(value) or abs(exact) > LARGEST * (1 - 1e-14)

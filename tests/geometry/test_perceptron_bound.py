@@ -128,7 +128,7 @@ def test_no_run_makes_more_mistakes(case, order, rate, margin, seed: int) -> Non
         return
     assert found.finished
     assert found.mistakes <= found.bound < math.inf
-    # Nor does one in exact arithmetic, by the definition; which makes just as many.
+    # A run in exact arithmetic, by the definition, makes just as many mistakes.
     if order not in ("random", "replacement"):
         run = reference.run(
             X,

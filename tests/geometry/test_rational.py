@@ -109,7 +109,7 @@ def test_dependency():
             continue
         assert all(isinstance(v, int) for v in found.tolist())
         assert any(found) and not np.any(found.dot(matrix))
-        # Of the first row that depends on those before it.
+        # The combination is that of the first row that depends on those before it.
         last = int(np.flatnonzero(found)[-1])
         assert reference.rank(fractions(matrix[:last])) == last
         assert reference.rank(fractions(matrix[: last + 1])) == last

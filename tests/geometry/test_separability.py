@@ -88,7 +88,7 @@ def columns(rng, X, low, high):
 
 
 def every(step, first):
-    """Each kind of problem in make exhaustive, and otherwise one of so many."""
+    """All kinds of problems in make exhaustive, and otherwise every ``step``-th of them."""
     kinds = list(reference.KINDS)
     return kinds if EXHAUSTIVE else kinds[first % step :: step]
 
@@ -215,7 +215,7 @@ def test_the_verdict_does_not_rest_on_the_float_stage(monkeypatch, how):
 @pytest.mark.parametrize("transform", ["tenths", "moved by an ulp", "columns of other sizes"])
 @pytest.mark.parametrize("limits", [("wide",), ("medium",), ("medium", "largest_margin")])
 def test_the_ways_of_wide_data(transform, limits):
-    """What is tried first where columns are many, on problems that can be judged."""
+    """Methods that are tried first where columns are many, on problems that can be judged."""
     rng = np.random.default_rng(5)
     with module.tuned(module.Tuning(**dict.fromkeys(limits, 0))):
         for k, kind in enumerate(every(2, len(limits[0]))):
@@ -351,7 +351,7 @@ def test_float32_is_exact_of_the_floats_as_stored():
 
 
 def test_repeated_entries_are_added_in_floats():
-    """As everywhere else: 0.1 + 0.2 stored at one place is 0.30000000000000004."""
+    """The sum of 0.1 and 0.2 at one place is 0.30000000000000004, as everywhere else."""
     X = sp.csr_matrix(([0.1, 0.2, 0.3], [0, 0, 0], [0, 2, 3]), shape=(2, 1))
     assert separability(X, [0, 1]).separable
     X = sp.csr_matrix(([0.1, 0.2, 0.1 + 0.2], [0, 0, 0], [0, 2, 3]), shape=(2, 1))
@@ -399,7 +399,7 @@ def test_bad_input():
             separability([[0.0], [1.0]], [0, 1], time_limit=limit)
 
 
-# --- what is told --------------------------------------------------------------------------------
+# --- what a verdict says -------------------------------------------------------------------------
 
 
 def test_what_a_verdict_says():

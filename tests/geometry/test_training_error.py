@@ -99,7 +99,7 @@ def test_bounds_hold_when_time_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 8))
     y = (X[:, 0] + rng.standard_normal(300) > 0).astype(int)
-    # So many looks at the clock: nothing is proved yet, and some of it.
+    # After 400 looks at the clock nothing is proved yet, and after 2,000 a part of it.
     for looks, proved in ((400, False), (2000, True)):
         with monkeypatch.context() as patched:
             patched.setattr(time, "perf_counter", Clock())

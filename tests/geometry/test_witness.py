@@ -63,7 +63,7 @@ def verdict_on(data, **options):
 
 
 def fails(witness, X, y, *words):
-    """The check says no, in a sentence that names the matter."""
+    """Check that a witness fails, for a reason that contains the words."""
     proof = witness.check(X, y)
     assert isinstance(proof, Proof) and not proof and not proof.holds
     assert str(proof) == proof.reason
@@ -153,7 +153,7 @@ def test_a_weak_hyperplane():
         )
     for columns in ((), (1,), (0, 1)):
         fails(dataclasses.replace(witness, columns=columns), X, y, "columns")
-    # It is no strict one.
+    # The witness is no strict one.
     strict = dataclasses.replace(witness, strict=True, separated=(), columns=())
     fails(strict, X, y, "row 0 is on the plane", "3 of 5")
     assert j == 0 and dataclasses.replace(witness, w=nudged(witness.w, 0)).check(X, y)

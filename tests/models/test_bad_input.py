@@ -334,7 +334,7 @@ def test_all_constant_features(model, classes: int) -> None:
     y[:10] = 0
     model.fit(X, y)
     assert model.certificate_.ok
-    # Only the intercept can tell the classes apart: the weights stay at zero.
+    # Only the intercept can distinguish the classes: the weights stay at zero.
     np.testing.assert_allclose(model.coef_, 0.0, atol=1e-3)
     assert len(set(model.predict(X))) == 1
 

@@ -82,7 +82,7 @@ def same(left: dict, right: dict, rtol: float = 0.0) -> None:
 # --- scikit-learn's own checks -----------------------------------------------------------------
 
 
-# Of classes whose other configurations are in test_sklearn_contract.py.
+# Configurations of classes whose other ones are in test_sklearn_contract.py.
 @pytest.mark.exhaustive
 @overlap
 @parametrize_with_checks(
@@ -326,7 +326,7 @@ def test_a_temperature_of_separated_scores_is_finite() -> None:
     codes = np.arange(30) % 3
     for scale in (1e-300, 1.0, 1e300):
         found = fit_calibration("sigmoid", scale * np.eye(3)[codes], codes)
-        # Every row has one of 32 left for the other two classes.
+        # Every row leaves 1/32 for the other two classes.
         proba = probabilities(found, scale * np.eye(3)[codes])
         np.testing.assert_allclose(proba[np.arange(30), codes], 31 / 32, rtol=1e-9)
     assert fit_calibration("sigmoid", np.zeros((30, 3)), codes)["slope"] == 0.0
@@ -414,7 +414,7 @@ def test_a_weight_is_copies_folds_included(method: str, classes: int, class_weig
     copies = np.random.default_rng(1).integers(0, 4, len(y))
     model = LinearSVC(calibrate=method, class_weight=class_weight, tol=1e-10)
     weighted = clone(model).fit(X, y, copies)
-    # In another order, because nobody said where the copies lie.
+    # In another order, because weights do not state where the copies lie.
     order = np.random.default_rng(2).permutation(copies.sum())
     again, labels = np.repeat(X, copies, axis=0)[order], np.repeat(y, copies)[order]
     repeated = clone(model).fit(again, labels)
@@ -430,7 +430,7 @@ def test_a_weight_of_zero_is_no_row(method: str, by_class: bool) -> None:
     X, y = data(4)
     weights = np.where(y == 3, 0.0, np.linspace(0.5, 2.0, len(y)))
     if by_class:
-        # The others have no factor, and 3 would be none of the labels of a fold.
+        # The other classes have no factor, and class 3 would be no label of a fold.
         all_rows = LinearSVC(calibrate=method, class_weight={1: 2.0, 3: 0.0}).fit(X, y)
         kept = LinearSVC(calibrate=method, class_weight={1: 2.0})
         kept.fit(X[y < 3], y[y < 3])
@@ -508,7 +508,7 @@ def test_values_that_repeat_by_nature_are_dealt_singly() -> None:
         assert count >= 2
         for k in range(count):
             assert set(y[number != k]) == {0, 1}
-        # Where both labels are seen at a point, so is the point, in every fit.
+        # A point at which both labels are seen is in the rows of every fit.
         for point in range(0, 100, 25):
             if len(set(y[point : point + 25])) == 2:
                 assert len(set(number[point : point + 25])) == count
@@ -530,7 +530,7 @@ def test_a_class_that_is_one_point_is_in_every_fit() -> None:
         assert set(one) <= set(train)
     assert np.isin(one, folds.pairs[0][1]).all()
     assert len(np.unique(scores[one], axis=0)) == 1
-    # One row that weighs as much is the same.
+    # One row of the same weight gives the same calibration.
     rows = np.sort(np.concatenate([np.flatnonzero(y < 2), one[:1]]))
     weights = np.where(y == 2, float(len(one)), 1.0)[rows]
     again = LinearSVC(calibrate="sigmoid").fit(X[rows], y[rows], weights)
@@ -623,7 +623,7 @@ def test_without_calibration_there_are_no_probabilities(kind) -> None:
         words = "set calibrate='sigmoid' or calibrate='isotonic', and fit"
         assert words in str(caught.value.__cause__)
     assert not hasattr(model, "calibration_")
-    # Asked for after the fit, it needs another.
+    # A calibration that is requested after the fit needs another fit.
     model.set_params(calibrate="sigmoid")
     with pytest.raises(NotFittedError, match="has weights but no calibration"):
         model.predict_proba(X)

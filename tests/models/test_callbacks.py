@@ -1,4 +1,4 @@
-"""What scikit-learn's callbacks hear of a fit."""
+"""The events of a fit that scikit-learn's callbacks receive."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ X, y = load_iris(return_X_y=True)
 
 
 class Listener:
-    """Keeps what it hears; wants no step after the number ``last``."""
+    """A callback that records its events, and ends the fit after step number ``last``."""
 
     def __init__(self, last: int | None = None) -> None:
         self.last = last

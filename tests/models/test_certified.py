@@ -1,4 +1,4 @@
-"""Every fit that minimises goes through the same lines, and leaves nothing else on the model."""
+"""Every fit that minimises goes through the same code, and leaves nothing else on the model."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_one_sequence_fits_them_all(rows, model, monkeypatch):
     with watch(lambda progress: seen.update(vars(model))):
         model.fit(*rows)
     assert len(contexts) == 1 and contexts[0].design.n_samples == 60
-    # What a fit needs on its way travels with it, and is never the model's.
+    # The state of a fit under way is kept apart from the model's attributes.
     assert not {name for name in seen - before if not name.endswith("_")}
     kept = {name for name in vars(model).keys() - before if not name.endswith("_")}
     assert kept <= {"_conditions"}, kept

@@ -110,7 +110,7 @@ def test_several_classes_anywhere(multiclass: str, scores, steepness: float) -> 
 
 def test_exact_ties() -> None:
     model = binary()
-    # As scikit-learn has it.
+    # A score of zero gives the first class, as in scikit-learn.
     assert model.predict([[0.0]]).tolist() == [3]
     proba = model.predict_proba([[0.0]])[0]
     assert proba[0] > proba[1]

@@ -98,7 +98,7 @@ def test_defaults_in_the_help_are_those_of_the_declarations(options) -> None:
 def test_a_control_of_the_studio_gives_values_that_its_parameter_takes(control) -> None:
     declared = estimator(ESTIMATORS[control["model"]])._parameters
     if control["name"] == "start":
-        # Of `fit`.
+        # This one is an argument of `fit`.
         assert "start" not in declared
         return
     one = declared[control["name"]]

@@ -225,7 +225,7 @@ def test_any_portions_give_the_same_model(kind, shrinkage, chunk, order) -> None
     whole = kind(shrinkage=shrinkage).fit(X, y, sample_weight=weights)
     model = kind(shrinkage=shrinkage)
     with warnings.catch_warnings():
-        # Of so few rows, some columns follow from others at first.
+        # With so few rows, some columns depend on others at first.
         warnings.simplefilter("ignore", LinAlgWarning)
         for a in range(0, len(y), chunk):
             part = slice(a, a + chunk)
@@ -354,7 +354,7 @@ def test_columns_of_any_scale(kind, shrinkage) -> None:
     X, y = blobs()
     unit = np.array([1e150, 1.0, 1e-150, 1e3])
     if shrinkage == 0.3:
-        # One number for all columns asks for columns of one size.
+        # A shrinkage that is one number for all columns needs columns of one size.
         unit = np.full(4, 1e150)
     plain, model = kind(shrinkage=shrinkage).fit(X, y), kind(shrinkage=shrinkage).fit(X * unit, y)
     np.testing.assert_allclose(model.predict_proba(X * unit), plain.predict_proba(X), atol=1e-9)
@@ -427,7 +427,7 @@ def test_variances_that_underflow_are_refused(model) -> None:
                 model().fit(Z, y)
         else:
             assert model().fit(Z, y).score(Z, y) == right
-    # Of a column of zeros nothing is lost.
+    # A column of zeros is no such case, because nothing of it is lost.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert model().fit(X * [1.0, 0.0, 1.0], y).score(X * [1.0, 0.0, 1.0], y) > 0.7
@@ -448,7 +448,7 @@ def test_means_keep_the_digits_that_an_offset_rounds_off(offset: float, classes:
         np.testing.assert_allclose(far.coef_, wanted.coef_, rtol=1e-9)
         assert far.certificate_.ok and verified.ok
     else:
-        # What the classes share in coef_ rounds off their differences, and both say so.
+        # The common part of coef_ rounds off the classes' differences, as both certificates show.
         assert far.certificate_.ok is verified.ok is (offset < 1e9)
     quadratic = QuadraticDiscriminantAnalysis()
     proba = quadratic.fit(X, y).predict_proba(X)
@@ -600,7 +600,7 @@ def test_a_column_that_gives_the_class_away() -> None:
             model = kind().fit(frame, y)
         assert model.floored_.all() and model.certificate_.ok
         assert "1e-6 of the variances over all rows" in model.objective_formula_
-        # It does give the class away.
+        # The column does give the class away.
         np.testing.assert_array_equal(model.predict(frame) == "z", y == "z")
         assert model.predict_proba(frame)[y == "z", 2].min() > 0.999
         assert verify(model, frame, y).ok
@@ -787,7 +787,7 @@ def test_logistic_regression_of_samples_finds_the_same_boundary() -> None:
     assert chi2(5).sf(step @ information @ step) > 1e-3
 
 
-# Some of them fit covariances that are singular: fewer rows than columns, or a class in which
+# Some of the checks fit singular covariances: of fewer rows than columns, or of a class in which
 # nothing varies.
 @pytest.mark.filterwarnings("ignore::scipy.linalg.LinAlgWarning")
 @parametrize_with_checks([LinearDiscriminantAnalysis(), QuadraticDiscriminantAnalysis()])
@@ -858,7 +858,7 @@ def test_verification_reads_the_rows_once(monkeypatch) -> None:
     models = LinearDiscriminantAnalysis().fit(X, y), SklearnLDA().fit(X, y)
     of, seen = Moments.of, []
     monkeypatch.setattr(Moments, "of", lambda *rows, **how: seen.append(rows) or of(*rows, **how))
-    # Of two sets of planes in the one, and of two divisors in the other.
+    # The one has two sets of planes to verify, and the other two divisors.
     assert all(verify(model, X, y).ok for model in models) and len(seen) == len(models)
 
 

@@ -101,7 +101,7 @@ def judged(X, y, coef, intercept):
 def test_large_weights_that_cancel_are_no_exact_fit() -> None:
     x = rng.normal(size=200)
     X, y = np.column_stack([x, x]), x + 0.1 * rng.normal(size=200)
-    # They predict zero, and leave all of y.
+    # The weights predict zero, and leave all of y.
     for size in (1e6, 1e10, 1e12):
         certificate = judged(X, y, [size, -size], 0.0)
         assert not certificate.ok
@@ -167,7 +167,7 @@ def test_a_rate_beyond_float64_asks_for_standardised_features() -> None:
 
 
 def test_many_degrees_are_written_out_exactly() -> None:
-    # By another way: the recurrence in exact fractions, for one column and for two.
+    # The reference is the recurrence in exact fractions, for one column and for two.
     x = rng.normal(size=(60, 2))
     for columns, degree in ((1, 30), (2, 5)):
         basis = PolynomialBasis.of(as_design(np.ascontiguousarray(x[:, :columns])), degree)

@@ -101,7 +101,7 @@ def test_bad_numbers_are_named_in_the_fast_lane(kind, bad, storage) -> None:
 def test_weights_of_zero_hide_nothing(storage, monkeypatch) -> None:
     model = LogisticRegression().fit(X, Y[2])
     model.coef_ = np.zeros((1, 4))
-    # As a BLAS would do that passes over weights of zero.
+    # A BLAS that skips weights of zero would answer like this.
     monkeypatch.setattr(design.DenseDesign, "dot", lambda self, w: np.zeros((len(self._x), 1)))
     rows = X.copy()
     rows[7, 2] = np.nan

@@ -51,7 +51,7 @@ def test_the_model_is_the_peers(patients, alpha, epsilon, fit_intercept):
 
 
 def _objective(model, X, y):
-    """As scikit-learn's documentation has it."""
+    """The objective as in scikit-learn's documentation."""
     z = np.abs(y - X @ model.coef_ - model.intercept_) / model.scale_
     e = model.epsilon
     H = np.where(z < e, z**2, 2 * e * z - e**2)

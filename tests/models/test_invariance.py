@@ -49,7 +49,7 @@ def fitted(name: str):
 
 
 def same(one, other, rtol: float = 2 * TOL) -> None:
-    """Both certified, with one objective; and the same weights as far as that allows."""
+    """Check that both are certified, with one objective and, where it allows, the same weights."""
     assert one.certificate_.ok, str(one.certificate_)
     assert other.certificate_.ok, str(other.certificate_)
     assert one.certificate_.primal == pytest.approx(other.certificate_.primal, rel=rtol)

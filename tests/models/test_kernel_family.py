@@ -30,7 +30,7 @@ from separatrix.kernels.gram import gram_of
 from separatrix.kernels.nu import KernelNuObjective, quantile_below
 
 KINDS = [SVR, NuSVR, OneClassSVM, NuSVC]
-# As scikit-learn's own: with weights a share may ask for more than a class has.
+# As with scikit-learn's own: a share of weighted rows may need more than a class has.
 INFEASIBLE = (
     "check_sample_weight_equivalence_on_dense_data",
     "check_sample_weight_equivalence_on_sparse_data",
@@ -132,7 +132,7 @@ def test_weights_of_rows_are_copies_of_them(kind):
 
 
 def primal_of_regression(model, X, y, C, epsilon):
-    """Written out again, in the space of the rows."""
+    """The primal objective, written out again in the space of the rows."""
     c = np.zeros(len(y))
     c[model.support_] = model.dual_coef_[0]
     K = np.exp(-model.gamma * ((X[:, None] - X) ** 2).sum(axis=2))
@@ -168,7 +168,7 @@ def test_a_share_of_the_rows_is_outside_the_tube():
         off = np.abs(y - model.predict(X))
         width = np.sort(off)[::-1][int(nu * 100)]
         assert np.mean(off > width * (1.0 + 1e-4)) <= nu <= len(model.support_) / 100 + 1e-9
-        # The tube of that width is the one of the other machine.
+        # SVR with a tube of that width gives the same function.
         other = SVR(epsilon=float(width), gamma=0.3, C=10.0, tol=1e-9).fit(X, y)
         assert other.predict(X) == pytest.approx(model.predict(X), abs=1e-2)
 

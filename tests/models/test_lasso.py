@@ -19,7 +19,7 @@ from separatrix import ElasticNet, ElasticNetCV, Lasso, LassoCV, load_model, sav
 TIGHT = {"tol": 1e-12, "max_iter": 100_000}
 
 
-# Checks fit a few rows to a strength under which nothing is left, and to targets all alike.
+# Some checks fit a few rows under a penalty that leaves no weight, or targets that are all equal.
 @parametrize_with_checks(
     [Lasso(), ElasticNet(), LassoCV(alphas=5, cv=3), ElasticNetCV(alphas=5, cv=3)]
 )
@@ -125,7 +125,7 @@ def test_a_limit_keeps_the_best_and_says_so() -> None:
 def test_paths() -> None:
     X, y, _ = diabetes()
     for ours, peer in ((Lasso, theirs.Lasso), (ElasticNet, theirs.ElasticNet)):
-        # Both are without an intercept, with a share of a half, also as Lasso.path.
+        # Both are without an intercept and with an L1 share of a half, also as Lasso.path.
         found = ours.path(X, y, alphas=[0.5, 0.05], tol=1e-12)
         known = peer.path(X, y, alphas=[0.5, 0.05], tol=1e-12)
         np.testing.assert_allclose(found[1], known[1], rtol=1e-3, atol=1e-3)

@@ -154,7 +154,7 @@ def test_the_data_are_not_copied(rng) -> None:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 0.25 * X.nbytes, data.dtype
-    # Of what a large input takes, blocks and sums are nothing.
+    # Blocks and sums take little beside the memory of a large input.
     assert peak < 6e6
 
 

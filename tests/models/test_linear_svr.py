@@ -94,7 +94,7 @@ def test_a_limit_in_time_holds() -> None:
     with pytest.warns(match="the time limit came before"):
         model.fit(X, y)
     assert model.certificate_.status == "time_limit"
-    # By the processor's clock, which does not run while other programs do.
+    # The clock is the processor's, which does not run while other programs do.
     assert time.process_time() - start < 5.0
 
 

@@ -440,7 +440,7 @@ def test_bounds_by_column_and_what_is_said_of_them() -> None:
     formula = LogisticRegression(bounds=(0, 0.5), multiclass="ovr").fit(X, y).objective_formula_
     assert " subject to 0 <= w <= 0.5, for each class" in formula
     assert by_name.path(table, y, [0.1, 1.0]).certificates[1].ok
-    # A Series says itself which column is meant, and None is no bound among others, too.
+    # A Series names its columns itself, and None is no bound among others, too.
     upper = {"d": 0.0, "b": 0.1, "a": np.inf, "c": np.inf}
     for bounds in (
         (pd.Series({"b": -0.1}), pd.Series(upper)),
@@ -451,7 +451,7 @@ def test_bounds_by_column_and_what_is_said_of_them() -> None:
     ):
         model = LogisticRegression(bounds=bounds).fit(table, y)
         np.testing.assert_array_equal(model.coef_, by_name.coef_)
-    # Infinite ones are none.
+    # Infinite bounds are none.
     free = LogisticRegression().fit(X, y)
     np.testing.assert_array_equal(
         LogisticRegression(bounds=(None, np.inf)).fit(X, y).coef_, free.coef_
@@ -488,7 +488,7 @@ def test_separable_classes_between_wide_bounds_end_where_the_loss_has_vanished()
     with pytest.warns(ConvergenceWarning, match="vanishing: .* below 1e-28 of what it is at"):
         model.fit(X, X[:, 0] > 0)
     assert model.certificate_.n_iter < 100
-    # Under a penalty an objective may be as small as that for want of a unit.
+    # Under a penalty an objective may be as small as that because of the units alone.
     long = LogisticRegression().fit(1e20 * X, X[:, 0] > 0).certificate_
     assert long.ok and long.primal < 1e-28
 

@@ -61,7 +61,7 @@ def test_the_observations_are_those_that_were_certified(data) -> None:
 def digits_of_others(data) -> dict[str, float]:
     A = np.column_stack([np.ones(len(data.y)), data.columns])
     with warnings.catch_warnings():
-        # That columns are nearly dependent is the point of these data.
+        # Nearly dependent columns are the point of these data.
         warnings.simplefilter("ignore")
         other = Other().fit(data.columns, data.y)
         found = {

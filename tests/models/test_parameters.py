@@ -63,7 +63,7 @@ class Described(Machine, without=("values", "seed")):
 
 
 class Dedented(Smaller):
-    # As Python compiles docstrings from 3.13 on.
+    # The docstring as Python compiles it from 3.13 on.
     __doc__ = inspect.cleandoc(Described.__doc__ or "").partition("\nOther Parameters")[0]
 
     extra: float = parameter(default=2.0)
@@ -149,7 +149,7 @@ def test_an_unknown_name_is_refused_with_the_nearest(name: str) -> None:
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_documented_defaults_are_the_defaults(name: str) -> None:
-    """And every default is a value that the parameter can have."""
+    """Documented defaults are those of the signature, and values that the parameter can have."""
     kind = getattr(separatrix, name)
     text = inspect.cleandoc(kind.__doc__)
     found = re.findall(

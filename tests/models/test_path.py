@@ -158,7 +158,7 @@ def test_with_l1_they_begin_where_the_first_weight_is_not_zero(loss: str, interc
     assert 1 <= np.count_nonzero(beyond.coef_) <= 3
     lams = model.path(X, y, lams=4).values
     np.testing.assert_allclose(1.0 / (lams * len(y)), path.values)
-    # One value is the strongest.
+    # A path of one value has the strongest penalty.
     assert model.path(X, y, 1).values == pytest.approx(path.values[:1])
     assert model.path(X, y, lams=1).values == pytest.approx(lams[:1])
 
@@ -178,7 +178,7 @@ def test_with_l1_and_several_classes(multiclass: str) -> None:
     model = LogisticRegression(l1_ratio=0.7, multiclass=multiclass, class_weight="balanced")
     path = model.path(X, y, 5)
     counts = [np.count_nonzero(path[i].coef_) for i in range(5)]
-    # Of one class against the rest the others may still have no weight.
+    # With one class against the rest, the other classes may still have no weight.
     assert counts[0] <= 1 and counts[-1] > 5
     before = type(model)(**{**model.get_params(), "C": 0.98 * path.values[0]}).fit(X, y)
     assert np.count_nonzero(before.coef_) == 0
@@ -239,7 +239,7 @@ def test_folds_that_lack_a_class_have_its_limit(scoring, fit_intercept) -> None:
             found = model.coefs_paths_[fold, 0, 1]
             np.testing.assert_allclose(found, theta, atol=1e-5)
             continue
-        # Of two classes a softmax is a logistic regression with twice the C.
+        # A softmax of two classes is a logistic regression with twice the C.
         alone = LogisticRegression(C=2.0, tol=1e-12).fit(X[train], y[train])
         found = model.coefs_paths_[fold, 0, 1]
         lacking = int(np.setdiff1d(y, there)[0])
@@ -382,7 +382,7 @@ def test_a_time_limit_counts_the_scores(monkeypatch) -> None:
         calls.append(model.score(X, y))
         return calls[-1]
 
-    # A clock that goes by scores alone.
+    # A clock that only the scores move on.
     monkeypatch.setattr("time.perf_counter", lambda: float(len(calls)))
     for limit, made in ((2.0, 3), (7.0, 8)):
         calls.clear()

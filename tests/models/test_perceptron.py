@@ -269,7 +269,7 @@ def test_restart_goes_back_to_the_first_row() -> None:
         z = signed @ np.append(update.coef_before, update.intercept_before)
         assert np.all(z[: update.sample] > 0)
         assert z[update.sample] <= 0
-    # As many visits as rows are a pass.
+    # A pass is as many visits as there are rows.
     visits = sum(u.sample + 1 for u in model.trace_.updates) + 200
     assert model.n_iter_ == -(-visits // 200)
 
@@ -441,7 +441,7 @@ def test_partial_fit_goes_on_after_a_file(tmp_path) -> None:
 def test_partial_fit_shuffles_every_pass_anew() -> None:
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(30, 2)), rng.integers(2, size=30)
-    # With such a margin every visit is an update, and tells the order.
+    # With such a margin every visit is an update, so that the updates show the order.
     one, same = (
         Perceptron(order="random", random_state=0, margin=1e9, record=True) for _ in range(2)
     )
@@ -532,7 +532,7 @@ def test_check_estimator(estimator, check) -> None:
 @pytest.mark.parametrize("overlap", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("average", [False, True])
 def test_many_passes_at_once_are_the_same_passes(overlap: float, average: bool) -> None:
-    # Who is watched makes one at a time.
+    # A fit that is watched makes one pass at a time.
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(60, 3))
@@ -557,14 +557,14 @@ def test_passes_end_where_nothing_is_left_to_hope_for() -> None:
     model = Perceptron().fit(X, y)
     assert 5 <= model.n_iter_ < 500
     assert model.certificate_.status == "not_separated"
-    # Those that were chosen are made.
+    # Passes that are requested are all made.
     assert Perceptron(tol=None).fit(X, y).n_iter_ == 1000
     assert Perceptron(max_passes=300).fit(X, y).n_iter_ == 300
     assert Perceptron(max_iter=250).fit(X, y).n_iter_ == 250
-    # No fewer than half of the passes since there were better weights.
+    # At least half of the passes came after the best weights.
     half = Perceptron(max_passes=model.n_iter_ // 2).fit(X, y)
     assert half.certificate_.primal == model.certificate_.primal
-    # To look on changes nothing, and neither does a record.
+    # Watching a fit changes nothing, and neither does recording it.
     with watch(lambda progress: None):
         looked_at = Perceptron().fit(X, y)
     for other in (looked_at, Perceptron(record=True).fit(X, y)):
@@ -573,7 +573,7 @@ def test_passes_end_where_nothing_is_left_to_hope_for() -> None:
 
 
 def test_separable_rows_are_separated_however_narrow() -> None:
-    # For long but one row is a mistake.
+    # For many passes only one row is a mistake.
     X, y = load_iris(return_X_y=True)
     model = Perceptron().fit(X[:, :2], y == 0)
     assert model.certificate_.ok and model.n_iter_ > 400

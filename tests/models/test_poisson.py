@@ -163,7 +163,7 @@ def test_counts_are_compared_with_other_regressions(claims):
     found = compare(X, y - 0.5).contenders
     assert {one.name for one in found} == counts - {"poisson"}
     (alone,) = compare(X, y, ["poisson"]).contenders
-    # By the same measure as the others, which is not its own.
+    # The score is by the same measure as the others' scores, which is not the model's own.
     assert alone.why == ""
     assert 0.0 < alone.score < 1.0
 
@@ -221,7 +221,7 @@ class _Exact:
         return total / self.alpha + self.ratio * size + (1 - self.ratio) / 2 * square
 
     def better(self, w, b):
-        """The value at a point that Newton steps on the weights in use find from this one."""
+        """The objective after Newton steps from this point on the weights in use."""
         free = [j for j, v in enumerate(w) if v != 0 or self.ratio == 0 or self.alpha == 0]
         best, scale = self.value(w, b), mpmath.fsum(self.s) * (self.alpha or 1)
         k = len(free) + self.intercept

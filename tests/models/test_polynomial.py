@@ -269,7 +269,7 @@ def test_the_penalty_is_on_the_coefficients_in_the_basis() -> None:
     X, y = table()
     n, lam = len(y), 0.25
     model = PolynomialRegression(2, lam=lam).fit(X, y)
-    # Of a basis of the same rows without a penalty: the terms as the formula has them.
+    # The basis is that of the same rows without a penalty: the terms as the formula has them.
     t = (X - model.basis_centre_) * model.basis_scale_
     a, b, s = np.moveaxis(model.basis_recurrence_, 2, 0)
     first = (t - a[:, 0]) * s[:, 0]
@@ -310,7 +310,7 @@ def test_fewer_distinct_points_than_coefficients() -> None:
         model = PolynomialRegression(4).fit(x, y)
     assert model.terms_ == ["x0", "x0^2"]
     np.testing.assert_allclose(model.predict([[0.0], [1.0], [2.0]]), [2.0, 2.0, 3.5])
-    # As many coefficients as points are borne.
+    # Points determine as many coefficients as there are points.
     PolynomialRegression(2).fit(x, y)
 
 

@@ -30,7 +30,7 @@ LINEAR = [
 ]
 DATA = {"iris": load_iris, "wine": load_wine, "digits": load_digits}
 pytestmark = [
-    # Of passes, and of pixels that are never on.
+    # The warnings are about the number of passes, and about pixels that are never on.
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::scipy.linalg.LinAlgWarning"),
 ]

@@ -58,7 +58,7 @@ def test_the_numbers_of_scikit_learn(alpha, fit_intercept, weighted, tmp_path) -
     again = saved(model, tmp_path)
     assert np.array_equal(again.predict(X), model.predict(X))
     assert (model.n_iter_ >= 1, model.solver_) == (True, "cholesky")
-    # No rows are added to it, so that nothing is kept for them.
+    # The model takes no further rows, so that nothing is kept for them.
     assert not hasattr(model, "factor_")
     for other in (
         Ridge([alpha, 2.0 * alpha]).fit(X, np.c_[y, y]),
@@ -233,7 +233,7 @@ def test_weights_have_the_precision_of_the_rows(positive, several, tmp_path) -> 
     stored = load_model(tmp_path / "r.separatrix").model
     assert np.array_equal(stored.predict(X), model.predict(X))
     assert verify(stored, X, y, tol=1e-6).ok
-    # Where float32 would cost what the rows tell, weights are float64.
+    # Where float32 would lose information of the rows, weights are float64.
     far = Ridge(alpha=0.5).fit(X, 1e7 + y)
     assert far.coef_.dtype == np.float64 and far.certificate_.relative_residual < 1e-9
 

@@ -447,7 +447,7 @@ def test_the_data_are_left_as_they_were() -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_chunks_are_one_pass(average, data, weighted: bool) -> None:
     X, y = data()
-    # Some order in which the classes are mixed, or one pass would leave less than it found.
+    # The order mixes the classes, as otherwise one pass would end worse than it began.
     rng = np.random.default_rng(0)
     mixed = rng.permutation(len(y))
     X, y = X[mixed], y[mixed]
@@ -480,7 +480,7 @@ def test_partial_fit_goes_on_after_fit() -> None:
     again = SGDClassifier(**options).fit(X, y)
     fitted = model.fit(X, y)
     assert np.array_equal(fitted.coef_, again.coef_)
-    # From the optimum on, too, at the rates that as many passes would have come to.
+    # From the optimum, too, steps go on at the rates that as many passes would have reached.
     optimum = SGDClassifier(alpha=0.05, random_state=0).fit(X, y)
     passes, value = optimum.n_iter_, optimum.certificate_.primal
     optimum.partial_fit(X, y)
@@ -604,13 +604,13 @@ def test_early_stopping_holds_rows_out() -> None:
     with pytest.warns(ConvergenceWarning, match="early_stopped"):
         model.fit(X, y)
     held = model.validation_rows_
-    # Of each class a fifth.
+    # A fifth of each class is held out.
     for k in (0, 1):
         assert np.sum(y[held] == k) == round(0.2 * np.sum(y == k))
     assert len(model.validation_scores_) == model.n_iter_
     assert model.score(X[held], y[held]) == pytest.approx(model.validation_scores_.max())
     assert int(model.validation_scores_.argmax()) <= model.n_iter_ - 6
-    # The objective is of the other rows.
+    # The objective is that of the other rows.
     rest = np.setdiff1d(np.arange(400), held)
     z = np.where(y[rest] == 1, 1, -1) * model.decision_function(X[rest])
     expected = np.log1p(np.exp(-z)).sum() + 1e-4 * len(rest) / 2 * np.sum(model.coef_**2)

@@ -41,7 +41,7 @@ def test_every_parameter_is_there_and_its_default_is_taken(name: str) -> None:
     model = ours(**defaults)
     assert clone(model).get_params() == model.get_params()
     with warnings.catch_warnings():
-        # That 100 iterations or 1,000 passes are not enough for a gap of tol is said.
+        # A warning states that 100 iterations or 1,000 passes are not enough for a gap of tol.
         warnings.simplefilter("ignore")
         model.fit(X[:200], y[:200])
     again = pickle.loads(pickle.dumps(model))
@@ -210,7 +210,7 @@ def test_weights_are_float32_where_the_data_are(container, tmp_path) -> None:
         loaded = separatrix.load_model(tmp_path / "model.separatrix").model
         assert loaded.coef_.dtype == np.float32
         assert model.fit(X, y).coef_.dtype == np.float64
-    # Steps that were asked for are not rounded.
+    # The weights after steps that were requested are not rounded.
     assert stochastic.partial_fit(rows, y).coef_.dtype == np.float64
     stochastic.set_params(learning_rate="invscaling", eta0=0.01)
     assert stochastic.fit(rows, y).coef_.dtype == np.float64

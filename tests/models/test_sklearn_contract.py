@@ -28,7 +28,7 @@ from separatrix import (
     SGDClassifier,
 )
 
-# One configuration of each class, and the others, whose checks make exhaustive runs.
+# One configuration of each class; the checks of OTHERS are run by make exhaustive.
 FIRST = [
     LogisticRegression(),
     # Checks fit classes of three rows, which five folds cannot divide.
@@ -122,7 +122,7 @@ def test_in_a_pipeline(estimator) -> None:
     if "random_state" in seeded.get_params():
         seeded.set_params(random_state=0)
     model = make_pipeline(StandardScaler(), seeded)
-    # One threshold cannot tell three classes apart.
+    # One threshold cannot separate three classes.
     modest = isinstance(estimator, (Perceptron, DecisionStump))
     assert model.fit(X, y).score(X, y) > (0.5 if modest else 0.9)
     weighted = model.set_params()

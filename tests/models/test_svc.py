@@ -83,9 +83,9 @@ def own_matrix(model, X, Z=None) -> np.ndarray:
 
 
 def pairs_of(model, n: int, y: np.ndarray):
-    """For each pair of classes: rows, signs, coefficients of all rows and the intercept.
+    """The rows, signs, coefficients of all rows and intercept of each pair of classes.
 
-    From the layout of ``dual_coef_`` alone, which is LIBSVM's.
+    They are found from the layout of ``dual_coef_`` alone, which is LIBSVM's.
     """
     K, dual = len(model.classes_), model.dual_coef_
     dual = dual.toarray() if sp.issparse(dual) else dual
@@ -107,7 +107,7 @@ def pairs_of(model, n: int, y: np.ndarray):
 
 
 def factors(model, y, sample_weight) -> np.ndarray:
-    """What each row counts."""
+    """The factor of the loss of each row."""
     s = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     if model.class_weight == "balanced":
         used = s > 0
@@ -119,7 +119,7 @@ def factors(model, y, sample_weight) -> np.ndarray:
 
 
 def objectives(model, X, y, sample_weight=None, matrix=None) -> list[float]:
-    """The objective of each pair at what the model says, in extended precision."""
+    """The objective of each pair at the model's coefficients, in extended precision."""
     K = own_matrix(model, X) if matrix is None else matrix
     U = model.C * factors(model, y, sample_weight)
     return [
@@ -133,7 +133,7 @@ def parts(model) -> tuple:
 
 
 def same_function(left, right, grid, *, atol: float = 1e-4, other=None) -> None:
-    """Two models that should be one have the same values, and the same predictions."""
+    """Check that two models have the same values, and the same predictions."""
     f, g = left.decision_function(grid), right.decision_function(grid if other is None else other)
     np.testing.assert_allclose(f, g, atol=atol, rtol=atol)
 
@@ -289,7 +289,7 @@ def test_the_linear_kernel_is_the_linear_machine(C: float, seed: int) -> None:
     assert by_lam.certificate_.primal == pytest.approx(one.primal, rel=1e-8)
 
 
-# --- the same data, told in other ways ---------------------------------------------------------
+# --- the same data in other forms --------------------------------------------------------------
 
 
 def int64_indices(X) -> sp.csr_array:
@@ -652,7 +652,7 @@ def test_the_refused_pair_is_named() -> None:
     X[np.flatnonzero(y == 0)[0]] = X[np.flatnonzero(y == 1)[0]]
     with pytest.raises(NotSeparableError, match="separates 0 from 1"):
         SVC(kernel="linear", C=np.inf).fit(X, y)
-    # By the classes themselves, whatever they are called.
+    # The error names the classes themselves, whatever they are called.
     named = np.array(["home vs away", "none", "other"])[y]
     with pytest.raises(NotSeparableError, match="separates home vs away from none"):
         SVC(kernel="linear", C=np.inf).fit(X, named)
@@ -697,7 +697,7 @@ def test_a_sigmoid_that_is_a_scalar_product_has_a_bound() -> None:
     assert model.certificate_.ok
     linear = SVC(kernel="linear").fit(X, y)
     assert model.certificate_.primal / 1e9 == pytest.approx(linear.certificate_.primal, rel=1e-5)
-    # So has a called kernel, as a matrix or as a function.
+    # A called kernel and a matrix have a bound as well.
     for kernel, held in ((lambda A, B: A @ B.T, X), ("precomputed", X @ X.T)):
         assert SVC(kernel=kernel).fit(held, y).certificate_.ok
 
@@ -773,7 +773,7 @@ def test_a_tolerance_beyond_reach_ends_all_the_same(name: str, tol: float) -> No
     assert model.certificate_.relative_gap < 1e-10
 
 
-# --- what is recorded, and what is told of it --------------------------------------------------
+# --- what is recorded, and what is reported of it ----------------------------------------------
 
 
 @early
@@ -792,7 +792,7 @@ def test_the_trace(classes: int, settings: dict) -> None:
         assert np.all(np.array(trace.dual[1:]) >= np.array(trace.dual[:-1]))
         assert np.all(np.diff(trace.seconds) >= 0)
         assert np.all(np.diff(trace.iterations) > 0)
-        # Of the hard margin the point that is returned is a multiple of the one on the way.
+        # With a hard margin the returned point is a multiple of the one on the way.
         assert min(trace.primal) == pytest.approx(part.primal, rel=1e-12)
         assert max(trace.dual) == pytest.approx(part.dual, rel=1e-12)
         assert all(p >= part.dual for p in trace.primal)
@@ -1064,7 +1064,7 @@ def test_what_an_approximation_costs(classes: int, weights: str) -> None:
     # A bound of the true problem, and not only of the approximate one, which is no bound of it.
     assert 0.0 < model.exact_dual_ <= exact.certificate_.primal
     assert model.certificate_.dual > exact.certificate_.primal
-    # Of many rows a looser one, from what the landmarks leave unexplained.
+    # With many rows the bound is looser, from what the landmarks leave unexplained.
     with objective.tuned(objective.Tuning(affordable=0.0)):
         loose = clone(model).fit(X, y, s).exact_dual_
     assert loose <= model.exact_dual_ * (1 + 1e-12)
@@ -1228,7 +1228,7 @@ def test_the_folds_share_the_matrix(classes: int, monkeypatch) -> None:
     model = SVC(gamma=0.5, C=2.0, calibrate="sigmoid", tol=1e-10).fit(X, y)
     assert len(grams) == 1
     assert grams[0].computed <= 90 or grams[0].exact
-    # As if each fold had been fitted alone.
+    # The result is as if each fold had been fitted alone.
     monkeypatch.undo()
     by_hand = SVC(gamma=0.5, C=2.0, calibrate="sigmoid", tol=1e-10)
     monkeypatch.setattr(

@@ -158,7 +158,7 @@ def test_support_vectors_of_a_kernel_machine(tumours):
     np.testing.assert_array_equal(support.get_ydata(), model.trace_.n_support)
     np.testing.assert_array_equal(bounded.get_ydata(), model.trace_.n_bounded)
     assert support.get_ydata()[-1] == len(model.support_)
-    # Where there is no room for them, the bounds and the gap alone.
+    # Where there is no space for the counts, only the bounds and the gap are drawn.
     _, axes = plt.subplots(2, 1)
     assert CertificateDisplay.from_estimator(model, ax=axes).axes_.shape == (2, 1)
 
@@ -166,7 +166,7 @@ def test_support_vectors_of_a_kernel_machine(tumours):
 def test_solvers_are_compared_with_the_best_bound_of_all(tumours, logistic):
     X, y = tumours
     dual = LogisticRegression(solver="dual", record=True, tol=1e-4).fit(X, y)
-    # Seconds of a busy machine decide nothing.
+    # The times are set by hand, so that a busy machine decides nothing.
     dual.trace_.seconds[:] = np.geomspace(1e-3, 0.2, len(dual.trace_)).tolist()
     other = Other(max_iter=2000, tol=1e-8).fit(X, y)
     z = (2 * y - 1) * other.decision_function(X)
@@ -177,7 +177,7 @@ def test_solvers_are_compared_with_the_best_bound_of_all(tumours, logistic):
     expected = (np.array(logistic.trace_.primal) - display.dual) / display.dual
     np.testing.assert_allclose(display.gap_[0].get_ydata(), expected, rtol=1e-9)
     np.testing.assert_array_equal(display.gap_[1].get_xdata(), dual.trace_.seconds)
-    # By time, as they come out.
+    # The points are drawn in the order of time.
     np.testing.assert_array_equal(display.gap_[2].get_xdata(), [0.1, 0.2])
     assert display.gap_[2].get_ydata()[0] == pytest.approx((60 - display.dual) / display.dual)
     assert display.ax_.get_xscale() == "log"

@@ -324,7 +324,7 @@ def test_long_names_leave_the_axes_their_room() -> None:
     box, room = legend.get_window_extent(), display.figure_.bbox
     assert room.x0 <= box.x0 and box.x1 <= room.x1 and box.y1 < narrow.get_window_extent().y0
     assert narrow.get_window_extent().width > 0.6 * room.width
-    # Without a layout nothing makes room: within the axes.
+    # Without a layout nothing makes space for the legend, which is then within the axes.
     _, (plain, _) = plt.subplots(1, 2)
     DecisionDisplay.from_estimator(model, X, names, ax=plain).figure_.draw_without_rendering()
     box, room = plain.get_legend().get_window_extent(), plain.get_window_extent()

@@ -143,7 +143,7 @@ def test_a_foot_that_is_far_away_leaves_the_points_their_room() -> None:
     display = plane.plot(X)
     assert np.all(display.high - display.low < 40) and "far away" in display.note
     np.testing.assert_allclose(display.arrow[0] @ plane.w + plane.b, 0, atol=1e-9)
-    # Of axes that differ widely, the picture says what it does to right angles.
+    # Where the scales of the axes differ widely, the note states what happens to right angles.
     display = plane.plot(X * [1.0, 100.0])
     assert "right angles look skew" in display.note and "far away" in display.note
     assert np.all(display.high - display.low < [40, 4000])

@@ -94,7 +94,7 @@ def test_the_triangle_has_the_lengths_and_the_right_angle(
     assert t.total**2 == pytest.approx(t.fitted**2 + t.residual**2)
     assert t.r2 == pytest.approx(model.score(X, y))
     assert "orthogonal" in t.words
-    # As it is drawn: lengths in the right proportions, and a right angle, in pixels.
+    # The triangle as it is drawn: lengths in the right proportions, and a right angle, in pixels.
     display.figure_.draw_without_rendering()
     a, b, c = display.triangle_.get_transform().transform(display.triangle_.get_xy()[:3])
     assert np.linalg.norm(c - b) / np.linalg.norm(b - a) == pytest.approx(t.residual / t.fitted)

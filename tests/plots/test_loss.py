@@ -89,7 +89,7 @@ def test_histogram_counts_every_margin_once(tumours, machine):
     assert display.beyond_ == ((margins <= edges[0]).sum(), (margins > edges[-1]).sum())
     heights = np.array([[bar.get_height() for bar in bars] for bars in display.bars_])
     np.testing.assert_array_equal(heights, display.counts_)
-    # One upon the other.
+    # The bars of the classes are stacked.
     np.testing.assert_array_equal(
         [bar.get_y() for bar in display.bars_[1]], display.counts_[0].astype(float)
     )

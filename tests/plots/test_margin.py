@@ -80,7 +80,7 @@ def test_the_width_is_told_within_narrow_axes() -> None:
 
 def test_the_legend_names_no_line_that_is_not_there() -> None:
     X, y = clouds()
-    # So weak weights that the margin is far outside of the picture.
+    # Weights so small that the margin is far outside of the picture.
     display = MarginDisplay.from_estimator(LogisticRegression(C=1e-6).fit(X, y), X, y)
     shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert not any(display.margins.values()) and "score -1 and +1" not in shown
@@ -117,7 +117,7 @@ def test_support_vectors_are_the_models() -> None:
         model.fit(*MOONS)
         display = MarginDisplay.from_estimator(model, *MOONS)
         np.testing.assert_array_equal(np.flatnonzero(display.support), np.sort(model.support_))
-        # Of other rows, those within the margin.
+        # With other rows, those within the margin are marked.
         X, y = make_moons(80, noise=0.2, random_state=1)
         display = MarginDisplay.from_estimator(model, X, y)
         z = np.where(y == 1, 1.0, -1.0) * model.decision_function(X)
@@ -285,7 +285,7 @@ def test_margins_far_away_are_shown_by_request() -> None:
         np.testing.assert_allclose(model.decision_function(lines[0]), level, atol=1e-12)
         # Not only a corner of the picture: the lines cross it.
         assert np.ptp(lines[0][:, 1]) > 0.5 * (top - bottom)
-    # Lines that are near are shown in any case, and points alone where these are asked for.
+    # Lines that are near are shown by default, and points alone where this is requested.
     near = [0.35, 0.05], 0.0
     wide, narrow = (MarginDisplay.from_estimator(near, X, y, extent=e) for e in (None, "points"))
     assert all(wide.margins.values()) and not all(narrow.margins.values())

@@ -61,7 +61,7 @@ def luminance(colour):
 
 
 def contrast(one, other):
-    """The ratio that the accessibility guidelines of the web ask to be 4.5 or more."""
+    """The contrast ratio, which web accessibility guidelines require to be 4.5 or more."""
     low, high = sorted([luminance(one), luminance(other)])
     return (high + 0.05) / (low + 0.05)
 
@@ -89,9 +89,9 @@ def test_one_curve_a_class_against_the_rest(flowers):
         assert isinstance(precision[k], PrecisionRecallDisplay)
         expected = average_precision_score(y == name, proba[:, k])
         assert precision[k].average_precision == pytest.approx(expected, abs=1e-12)
-    # Told apart in grey.
+    # The lines are distinguishable in grey.
     assert len({str(d.line_._dash_pattern) for d in roc}) == 3
-    # What chance gives is the share of the class.
+    # The level of chance is the share of the class.
     levels = [line.get_ydata()[0] for line in precision[0].ax_.get_lines()[1::2]]
     np.testing.assert_allclose(levels, 1 / 3)
 
@@ -117,7 +117,7 @@ def test_calibration_is_of_the_probabilities(tumours, logistic, flowers):
     text = display.ax_.get_legend().get_texts()[0].get_text()
     assert text == f"malignant: Brier {brier_score_loss(y == 'malignant', proba):.3f}"
     assert len(calibration_display(*flowers, strategy="uniform")) == 3
-    # The other class has what is missing to 1, and came about in the other rows.
+    # The other class has one minus the probability, and occurs in the other rows.
     (other,) = calibration_display(logistic, X, y, n_bins=5, positive="benign")
     np.testing.assert_allclose(other.prob_pred, 1.0 - display.prob_pred[::-1], atol=0.02)
     np.testing.assert_allclose(other.prob_true, 1.0 - display.prob_true[::-1], atol=0.02)
@@ -170,7 +170,7 @@ def test_numbers_are_readable_on_every_cell(flowers, name):
         *tint, alpha = display.im_.cmap(display.im_.norm(display.confusion_matrix[place]))
         cell = alpha * np.array(tint) + (1 - alpha) * paper
         assert contrast(text.get_color(), cell) >= 4.5
-    # And the cells can be told from the paper: a quarter of the largest count.
+    # The cells are distinguishable from the paper: a quarter of the largest count.
     *tint, alpha = display.im_.cmap(display.im_.norm(display.confusion_matrix.max() / 4))
     assert alpha > 0.2
 

@@ -129,7 +129,7 @@ def test_arrows_add_up_and_the_boundary_is_the_zero_set(nine, k):
         assert np.isclose(points, low).any(axis=1).sum() + np.isclose(points, high).any(
             axis=1
         ).sum() == len(points)
-        # And at right angles to the weights, on the screen.
+        # The line is at right angles to the weights, on the screen.
         along = np.diff(ax.transData.transform(points), axis=0)[0]
         arrow = ax.transData.transform([[0, 0], weights[:2]])
         assert abs(along @ (arrow[1] - arrow[0])) < 1e-6 * np.abs(along).max() ** 2

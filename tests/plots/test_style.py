@@ -204,7 +204,7 @@ def test_points_by_class() -> None:
 def test_words_are_where_they_cover_nothing() -> None:
     figure, ax = plt.subplots(figsize=(4, 4))
     ax.set(xlim=(0, 1), ylim=(0, 1))
-    # To the right are points, above is a line, below other words; to the left there is room.
+    # There are points to the right, a line above and other words below; to the left there is space.
     ax.scatter([0.6, 0.7], [0.5, 0.5])
     ax.plot([0.3, 0.7], [0.56, 0.56])
     ax.text(0.5, 0.43, "other words", ha="center")

@@ -68,7 +68,7 @@ def test_distances_from_a_hyperplane_are_exact(kind, scale) -> None:
     flat = (X - X.mean(axis=0)) @ (np.eye(30) - np.outer(w, w) / norm**2)
     most = np.linalg.svd(flat, compute_uv=False)[0]
     assert np.linalg.norm(points[:, 1] - points[:, 1].mean()) == pytest.approx(most, rel=1e-9)
-    # And back: the plane of the picture has the scores that the picture says.
+    # Conversely, the plane of the picture has the scores that the picture states.
     grid = np.random.default_rng(0).normal(size=(50, 2)) * scale
     np.testing.assert_allclose(view.scores(grid), grid[:, 0] * norm, atol=1e-9 * norm * scale)
     coef, intercept = view.planes()

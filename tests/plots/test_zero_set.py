@@ -58,7 +58,7 @@ def test_jumps_are_found_too() -> None:
 
 
 def test_a_thin_finger_is_followed_out_of_the_coarse_cells() -> None:
-    # Narrower than a coarse cell (1/8), it leaves the cells whose corners it tells apart.
+    # Narrower than a coarse cell (1/8), it leaves the cells whose corners it separates.
     def finger(x: np.ndarray) -> np.ndarray:
         return np.maximum(np.abs(x[:, 1] - 0.03) - 0.05, np.abs(x[:, 0]) - 1.5)
 

@@ -91,7 +91,7 @@ def hostile() -> Report:
 
 @pytest.fixture
 def written(monkeypatch) -> list[str]:
-    """The keys of the pictures that become vectors; the others are drawn, and left at that.
+    """The keys of the pictures that are written as vectors; the others are only drawn.
 
     To lay out a figure and to write it takes most of the time of a report.
     """

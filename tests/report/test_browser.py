@@ -1,4 +1,4 @@
-"""Reports in a browser: nothing runs, nothing is asked for, everything can be read."""
+"""Reports in a browser: nothing runs, nothing is requested, everything can be read."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def pages(tmp_path_factory, report, hostile) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def shown(pages):
-    """A page of each name in one browser, opened when first asked for, and what all of them do."""
+    """Pages by name in one browser, opened when first used; their messages and requests."""
     from playwright.sync_api import sync_playwright
 
     said, asked = [], []
@@ -118,7 +118,7 @@ def shown(pages):
 
 @pytest.fixture
 def opened(shown):
-    """Show a page at some width and in some colours, and hold it to silence."""
+    """Show a page at some width and in some colours, and check that it raises no message."""
     page_of, said, asked = shown
 
     def show(name: str, *, unfolded=False, width=1280, media="screen", scheme="light"):
@@ -197,7 +197,7 @@ def test_a_phone_shows_rows_as_cards(opened):
         "[...document.querySelectorAll('.histogram svg')].map(s => s.getBoundingClientRect().width)"
     )
     assert len(small) > 20 and min(small) > 20 and max(small) <= 360
-    # What a screen shows as cards is a table to those who hear it.
+    # What a screen shows as cards is a table for screen readers.
     assert page.get_by_role("row").count() > 50
     assert page.get_by_role("columnheader", name="precision").count() == 1
 

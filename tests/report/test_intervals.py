@@ -19,7 +19,7 @@ from separatrix.assessment.scoring import wilson_interval
 
 def test_the_area_is_within_its_interval_95_times_in_a_hundred():
     rng = np.random.default_rng(0)
-    # Of two normal distributions one standard deviation apart.
+    # The true area, of two normal distributions one standard deviation apart.
     truth, held = norm.cdf(1.0 / np.sqrt(2.0)), 0
     for _ in range(500):
         y = rng.integers(0, 2, 120)
@@ -30,7 +30,7 @@ def test_the_area_is_within_its_interval_95_times_in_a_hundred():
 
 
 def test_the_variance_of_the_area_is_delongs():
-    # By its definition: the variances of the placements of the rows of either side.
+    # The definition: the variances of the placements of the rows of either side.
     rng = np.random.default_rng(1)
     y = np.array([0] * 30 + [1] * 20)
     scores = np.round(rng.normal(size=50) + y, 1)
@@ -76,7 +76,7 @@ def test_intervals_of_a_quantity_hold_the_truth():
         x = rng.normal(size=150)
         y = x + rng.normal(size=150)
         found = number_intervals(y, x)
-        # Of the errors: the mean of their sizes, and the share of the variance that they leave.
+        # The mean and root mean square error, and the share of the variance that is explained.
         truths = {"mae": np.sqrt(2.0 / np.pi), "rmse": 1.0, "r2": 0.5}
         held += [found[key][0] <= truth <= found[key][1] for key, truth in truths.items()]
         assert found["r2"][0] < r2_score(y, x) < found["r2"][1]

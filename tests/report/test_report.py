@@ -293,7 +293,7 @@ MODELS = [
     LeastSquaresClassifier(),
     Perceptron(max_passes=20),
 ]
-# Of three classes: one problem, one for each class, one for each pair, and Gaussians.
+# Models of three classes: one problem, one for each class, one for each pair, and Gaussians.
 SEVERAL = [MODELS[0], MODELS[2], MODELS[4], MODELS[9]]
 
 
@@ -360,7 +360,7 @@ def test_quantities_have_a_report(written):
         assert low < held["r2"] < high
         drawn = {p["key"]: p["why"] for p in report.to_dict()["pictures"]}
         beside = {} if hasattr(model, "powers_") else {"partial-residuals": None}
-        # Of two features the plane, where the model is one.
+        # The plane over two features, where the model is one.
         beside |= {} if hasattr(model, "powers_") else {"curve": None}
         assert drawn == {"fitted": None, "residuals": None, **beside}
         worst = report.to_dict()["examples"]["wrong"][0]
@@ -418,7 +418,7 @@ def test_every_number_of_the_page_is_in_the_document(name, request):
     known = set(numbers_of(json.loads(report.to_json())))
     page = Page(report.to_html())
     assert len(page.numbers) > 100
-    # What is left over is the difference of two counts.
+    # Each number that remains is the difference of two counts.
     counts = {n for n in known if n == int(n)}
     left = [n for n in page.numbers if n not in known]
     assert [n for n in left if n <= 0 or counts.isdisjoint(b + n for b in counts)] == []
@@ -712,7 +712,7 @@ def test_many_classes_have_pictures_that_can_be_read(written):
     counts = np.triu(counts + counts.T, 1)
     one, other = np.unravel_index(counts.argmax(), counts.shape)
     assert f"these are '{one}' and '{other}'" in drawn["boundary"].caption
-    # Beside the names of twelve classes the curves keep their room.
+    # The curves keep their width beside the names of twelve classes.
     for key in ("roc", "calibration"):
         assert drawn[key].wide
         width = float(re.search(r"--width:(\d+)px", drawn[key].svg)[1])

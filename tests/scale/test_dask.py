@@ -136,7 +136,7 @@ def test_only_large_sums_are_added_up_by_workers_and_tasks_have_names(cluster, c
         found = engine.reduce(task, placed, shared)
         return set(names), {name: value.tobytes() for name, value in found.items()}
 
-    # What nothing is known of yet climbs the tree; small sums are fetched from then on.
+    # Sums of unknown size are added up in a tree; small ones are fetched from then on.
     first, again = asked(engine_tasks.moments, 0.1), asked(engine_tasks.moments, 0.1)
     assert first[0] == {"separatrix-add"} and again[0] == {"separatrix-pass-moments"}
     assert first[1] == again[1]
@@ -165,12 +165,12 @@ def test_whoever_stops_early_cancels_what_is_under_way(client):
         def under_way() -> set[str]:
             return {key for key in client.futures if key.startswith("separatrix-")}
 
-        # Of tasks that it has not taken in yet a scheduler knows nothing, and cannot cancel them.
+        # A scheduler knows nothing of tasks that it has not taken in yet, and cannot cancel them.
         until(lambda: under_way() <= set(client.run_on_scheduler(left)))
         mine = under_way()
         assert mine
         results.close()
-        # Those of an earlier test that it took in only after they had been cancelled may be there
+        # Tasks of an earlier test that it took in only after they had been cancelled may be there
         # yet.
         until(lambda: not mine & set(client.run_on_scheduler(left)))
     finally:
@@ -296,7 +296,7 @@ def test_chunks_of_an_array_are_blocks_and_lengths_need_not_be_known(client):
     assert data.classes.tolist() == ["no", "yes"]
     np.testing.assert_array_equal(data.class_rows, np.bincount(Y))
     model = LogisticRegression(C=10.0, random_state=0).fit(data)
-    # It ran on the cluster; brought here, the blocks give the same bits.
+    # The fit ran on the cluster; brought here, the blocks give the same bits.
     assert bits(model) == bits(LogisticRegression(C=10.0, random_state=0).fit(data, engine=Local()))
     # Nothing is kept of the first chunk.
     mask = np.arange(len(Y)) >= 120
@@ -377,7 +377,7 @@ def write_folder(folder: Path, columns: str = "*") -> str:
 def test_workers_read_files_that_the_client_never_opens(
     cluster, client, tmp_path, monkeypatch, columns
 ):
-    """They find what columns add up to, and encode rows, with the bits of one process."""
+    """Workers find what columns add up to, and encode rows, with the bits of one process."""
     pattern, options = (
         write_folder(tmp_path / "data", columns),
         {"test_size": 0.1, "block_rows": 90},
@@ -567,7 +567,7 @@ def test_a_worker_that_dies_in_the_middle_of_a_pass_changes_no_bit(cluster, clie
     engine = Dask(client)
     placed = engine.place(data.blocks)
     if known:
-        # How large its sums are; those of small ones are added up here.
+        # This pass finds out the size of the sums; small ones are added up here.
         engine.reduce(engine_tasks.slow_moments, placed, 0.1)
     before = {one.future.key for one in placed}
     done: list[int] = []
@@ -585,7 +585,7 @@ def test_a_worker_that_dies_in_the_middle_of_a_pass_changes_no_bit(cluster, clie
     }
     # Every block is reported once, however often it was worked on.
     assert sorted(done) == list(range(len(placed)))
-    # What lay with it was sent again, and nothing else.
+    # The blocks that lay with the dead worker were sent again, and no others.
     lost = before - {one.future.key for one in placed}
     assert 0 < len(lost) < len(before)
     cluster.have(3)

@@ -96,7 +96,7 @@ def test_blocks_of_many_columns_have_more_rows_so_that_they_send_less():
 
 
 def in_tasks(parts, size):
-    """The sum of parts of which whoever adds them up has only some: their sums meet up the tree."""
+    """The sum of parts that several tasks add up, whose own sums meet up the tree."""
     level = []
     for first in range(0, len(parts), size):
         total = TreeSum()
@@ -106,7 +106,7 @@ def in_tasks(parts, size):
     while len(level) > 1:
         joined = []
         for first in range(0, len(level), FAN_IN):
-            # As they come from another process.
+            # The sums are pickled, as when they come from another process.
             total = Sum()
             for one in level[first : first + FAN_IN]:
                 total.add(pickle.loads(pickle.dumps(one)))
@@ -116,7 +116,7 @@ def in_tasks(parts, size):
 
 
 def test_sums_have_the_same_bits_however_the_tree_is_shared_out():
-    """Also where what is sent are columns and values, and zeros have signs."""
+    """The bits are the same also where columns and values are sent, and zeros have signs."""
     for count in (1, 2, 4, 5, 21, 67):
         parts = []
         for _ in range(count):
@@ -142,7 +142,7 @@ def test_what_is_sparse_is_sent_as_columns_and_values():
         assert pickle.loads(pickle.dumps(total)).value()["x"].tobytes() == (
             total.value()["x"].tobytes()
         )
-        # The cluster is told what it takes where it lies.
+        # The cluster gets the size of the sum in memory.
         assert total.__sizeof__() >= 800_000
 
 
@@ -191,7 +191,7 @@ def test_no_more_is_under_way_than_can_be_held():
         next(results)
         assert len(begun) <= done + 3
     assert len(begun) == 24
-    # Whoever stops early stops all of them.
+    # Closing the results early ends all threads.
     begun.clear()
     results = Local(2).map(begin, data.blocks, None)
     next(results)
@@ -208,7 +208,7 @@ def test_every_block_is_worked_on_by_one_thread():
 @pytest.mark.parametrize("state", ["lost", "finished"])
 @dask_engine.tuned(dask_engine.Tuning(look=0.01))
 def test_results_that_are_lost_on_their_way_are_fetched_again(state):
-    """Also where the scheduler had them computed anew before anybody looked."""
+    """Results are fetched again also where the scheduler has recomputed them before the check."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
@@ -222,7 +222,7 @@ def test_results_that_are_lost_on_their_way_are_fetched_again(state):
             # The worker has died, and its answer never comes.
             future.status = state
             await asyncio.Event().wait()
-        # Until the answer is here: were it finished before, a busy machine might take it for lost.
+        # Pending until the answer is here: if finished, a busy machine might take it for lost.
         future.status = "pending"
         await asyncio.sleep(0.1)
         return [7 for _ in futures]

@@ -125,7 +125,7 @@ def test_the_optimum_is_that_of_rows_in_memory(of, model, weight, fit_intercept)
     data = blocks_of(of, weight)
     agree(model.fit(data), memory)
     assert model.objective_formula_ == memory.objective_formula_
-    # Of Huber's loss several for each step, which find the scale.
+    # Huber's loss takes several passes for each step, which find the scale.
     assert model.n_passes_ <= (60 if hasattr(model, "scale_") else 30)
     if hasattr(model, "scale_"):
         assert model.scale_ == pytest.approx(memory.scale_, rel=1e-2)
@@ -145,7 +145,7 @@ def test_few_passes_look_for_the_scale_of_rows_on_a_plane():
 @pytest.mark.sampled
 @grid(
     "share, options, seed",
-    # A quarter of all combinations, in which every value is.
+    # A quarter of all combinations, which contains every value.
     [
         (share, options, seed)
         for share in (0.1, 0.35)

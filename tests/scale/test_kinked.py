@@ -145,7 +145,7 @@ def test_bounds_hold_in_exact_arithmetic(name, C):
             total = sum(u)
             columns = ([Fraction(v) for v in X[mine, j].tolist()] for j in range(3))
             true.append((total, [sum(map(operator.mul, u, column)) / total for column in columns]))
-        # Means, none of which weighs more than its rows, and as near to theirs as is said.
+        # Means, none of which weighs more than its rows, and as near to the true ones as is stated.
         means = few.objective.design.matrix[: len(few.objective.y) - few.near]
         assert few.exact
         assert len(means) == len(true)
@@ -155,7 +155,7 @@ def test_bounds_hold_in_exact_arithmetic(name, C):
             away = sum((Fraction(a) - b) ** 2 for a, b in zip(found.tolist(), mean, strict=True))
             off += float(u) * float(away) ** 0.5
         assert off <= few.off[0] and few.off[1] == 0.0
-        # And the bounds themselves, of a point from above and of all from below.
+        # The bounds themselves: from above at a point, and from below for all points.
         found = minimise(
             few.objective, select_solver(few.objective), tol=1e-9, max_iter=2000, seed=0
         )

@@ -228,7 +228,7 @@ def test_a_checkpoint_is_of_the_rows_their_labels_and_their_weights():
         scan(X, Y),
         scan(X, Y, weight=weight[::-1]),
         scan(X, 1 - Y, weight=weight),
-        # Of the same lengths, all of them.
+        # Rows of the same lengths.
         scan(-X, Y, weight=weight),
         scan(X[:, ::-1], Y, weight=weight),
     ]

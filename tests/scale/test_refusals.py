@@ -1,4 +1,4 @@
-"""What takes no row blocks says so in one sentence, whoever is asked."""
+"""Every call that takes no row blocks refuses them in one sentence."""
 
 import re
 from pathlib import Path

@@ -41,7 +41,7 @@ def target_of(data: BlockedData) -> np.ndarray:
 
 @functools.cache
 def database() -> Any:
-    """One for all files: to open one takes longer than to write most of them."""
+    """One connection for all files: to open one takes longer than to write most of them."""
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
     return connection
@@ -292,7 +292,7 @@ def test_whoever_scans_the_same_data_meanwhile_waits(mixed: Path, tmp_path: Path
     assert "found in the cache" in found[0].notes[0]
     assert found[0].fingerprint == first.fingerprint
     np.testing.assert_array_equal(matrix_of(first.blocks), matrix_of(found[0].blocks))
-    # Those that were decoded in every pass keep what they are decoded from.
+    # Blocks that are decoded in every pass keep the data that they are decoded from.
     decoded = scan(mixed, "label", cache=tmp_path, seed=3, cache_limit=0)
     scan(mixed, "label", cache=tmp_path, seed=3)
     assert sum(len(block.load()) for block in decoded.blocks) == first.n_rows
@@ -302,7 +302,7 @@ def test_whoever_scans_the_same_data_meanwhile_waits(mixed: Path, tmp_path: Path
     ("weights", "said"),
     [
         ([0, 1, 0, 2], "one class only of positive weight ('b')"),
-        # As a table in memory is refused, before there is a model.
+        # The refusal is that of a table in memory, before there is a model.
         ([0] * 4, "column 'w' gives every row the weight 0"),
     ],
 )
@@ -525,7 +525,7 @@ def test_a_row_that_repeats_the_header(tmp_path: Path, monkeypatch) -> None:
 
     for read in (read_table, partial(scan, target="y", cache=tmp_path)):
         check(read(tmp_path / "*.csv"))
-    # Cell by cell, as wide files are read where they are not what their first rows are.
+    # Cell by cell, which is how wide files are read whose later rows differ from the first ones.
     with monkeypatch.context() as patched:
         patched.setattr("separatrix.tables.wide.is_wide", lambda *_: True)
         patched.setattr("separatrix.tables.source_files.is_wide", lambda *_: True)
@@ -679,7 +679,7 @@ def test_the_facts_of_the_first_pass_are_there_after_a_scan_that_was_killed(
     (kept,) = (tmp_path / "cache").rglob("plan.checked")
     fresh = scan(path, "y", cache=tmp_path / "fresh", memory="1MB")
     whole = kept.read_bytes()
-    # A file that is damaged, or of files that are others, is as good as none.
+    # A plan that is damaged, or that belongs to other files, counts as none.
     kept.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     assert KeptPlan.read(kept, None) is None
     kept.write_bytes(whole)
@@ -715,7 +715,7 @@ def test_folders_and_open_files(tmp_path: Path) -> None:
     expected = data.encoder.transform(features).astype(np.float32)
     np.testing.assert_array_equal(matrix_of(data.blocks), expected)
     assert expected[:, 1].sum() == 50
-    # A column of the files of the same name has its values, in memory and in passes.
+    # Where the files have a column of the same name, its values count, in memory and in passes.
     for year in (2023, 2024):
         sql = f"SELECT i / 7.0 AS year, i * {year - 2022.5} AS x, i % 2 AS y FROM range(50) t(i)"
         (tmp_path / f"both/year={year}").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What is found out about predictions over blocks is what is found out in memory."""
+"""Scores of predictions over blocks are those of predictions in memory."""
 
 from dataclasses import replace
 

@@ -12,7 +12,7 @@ from separatrix import separability
 from separatrix.geometry.separation.in_passes import Tuning, places_of, separability_in_passes
 from separatrix.scale import Local, scan
 
-# So that the rows which decide are seldom among those that are looked at first.
+# With so few rows at first, those that decide are seldom among them.
 FEW_AT_FIRST = Tuning(first=6, joining=3)
 
 

@@ -58,7 +58,7 @@ def test_fits_of_a_path_are_those_that_they_are_alone(options):
 
 @pytest.mark.parametrize("weighed", [False, True])
 def test_folds_are_those_of_rows_in_memory(weighed):
-    """Also where a class appears late, and where rows without weight are in no fold."""
+    """The folds agree also where a class appears late, and rows without weight are in no fold."""
     x, y = np.vstack([X, X[:50]]), np.concatenate([Y, Y[:50]])
     order = np.argsort(y == y[0], kind="stable")[::-1]
     x, y = x[order], y[order]

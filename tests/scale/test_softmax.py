@@ -105,7 +105,7 @@ def test_bounds_are_those_of_slopes_that_are_balanced(pairs):
             - upper @ np.log(softmax(X @ at[:4] + at[4], axis=1)[np.arange(len(Y)), Y])
         )
         gaps.append(found.gap)
-    # Ten times nearer: of the second order, or of the first.
+    # At a tenth of the distance the gap is of the second order, or of the first.
     assert (gaps[1] < 0.03 * gaps[0]) == pairs
 
 

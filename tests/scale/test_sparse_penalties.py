@@ -21,7 +21,7 @@ from separatrix.solvers.proximal_quasi_newton import Tuning
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = scale(X)
-# Of scikit-learn's intercept, which is penalised.
+# The warning is about scikit-learn's intercept, which is penalised.
 pytestmark = pytest.mark.filterwarnings("ignore:the intercept is not penalised")
 
 

@@ -109,7 +109,7 @@ def test_a_perceptron_goes_on_from_its_checkpoint(tmp_path):
     blocks, path = scan(X, y, block_rows=90), tmp_path / "kept"
     Perceptron(max_passes=4).fit(blocks, checkpoint=path)
     assert path.exists()
-    # As many passes as it says, from the first one on.
+    # The second fit makes all its passes, from the first one on.
     resumed = Perceptron(max_passes=4).fit(blocks, checkpoint=path)
     assert bits(resumed) == bits(Perceptron(max_passes=4).fit(blocks))
 
@@ -148,7 +148,7 @@ def test_steps_in_order_are_those_of_rows_in_memory(loss, k):
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("loss", ["hinge", "log_loss"])
 def test_shuffled_steps_come_to_a_certificate(loss, intercept):
-    """Whose sides enclose the optimum that another method finds in memory."""
+    """The bounds of the certificate enclose the optimum that another method finds in memory."""
     X, y = table(np.random.default_rng(7), noise=1.0)
     s = np.random.default_rng(7).uniform(0.2, 3.0, size=len(y))
     data = scan(X, y, weight=s, block_rows=90)
@@ -165,7 +165,7 @@ def test_shuffled_steps_come_to_a_certificate(loss, intercept):
 
 @kinked.tuned(kinked.Tuning(few=0))
 def test_the_bound_of_hinge_steps_is_that_of_the_rows_near_the_kink():
-    """Every pass has one below the optimum, and a sharp one where not all rows are near."""
+    """Every pass has a bound below the optimum, and a sharp one where not all rows are near."""
     X, y = table(np.random.default_rng(8), noise=2.0)
     best = LinearSVC(loss="hinge", lam=0.1, tol=1e-9).fit(X, y).certificate_.primal
     for passes in (1, 3):

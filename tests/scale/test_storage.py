@@ -235,7 +235,7 @@ print(1024 * int(lines["VmHWM"].split()[0]), model.certificate_.status)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="VmHWM is of Linux")
 def test_memory(tmp_path: Path) -> None:
-    """A process takes about what it was given, half of which are its libraries."""
+    """A process takes about the memory that it was given, half of which are its libraries."""
     path = tmp_path / "t.parquet"
     columns = ", ".join(f"random()::FLOAT AS x{j}" for j in range(60))
     duckdb.connect().execute(

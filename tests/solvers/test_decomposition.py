@@ -147,7 +147,7 @@ def test_beyond_the_precision_of_float32(name: str) -> None:
     problem = problem_of(name, 10.0)
     certificate = minimise(problem, Decomposition(), tol=1e-11, max_iter=5000).certificate
     assert certificate.ok
-    # What is out of reach ends by itself.
+    # A tolerance out of reach ends with a status of its own.
     problem = problem_of(name, 10.0)
     certificate = minimise(problem, Decomposition(), tol=1e-18, max_iter=5000).certificate
     assert certificate.status == "precision_limit"

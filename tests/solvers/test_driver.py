@@ -326,7 +326,7 @@ def test_ctrl_c_returns_the_best_so_far(solver) -> None:
 def test_ctrl_c_in_the_last_iteration_is_not_lost() -> None:
     with watch(interrupt_once(lambda p: p.relative_gap <= p.tol)):
         solution = minimise(problem(), Newton())
-    # What is within tol is optimal, and the caller hears of both.
+    # A point within tol is optimal, and the interruption is reported as well.
     assert solution.interrupted and solution.certificate.status == "optimal"
 
 
@@ -396,7 +396,7 @@ def test_watching_changes_nothing(model) -> None:
         watched = clone(model).fit(X, y)
     assert np.array_equal(watched.n_iter_, alone.n_iter_)
     np.testing.assert_array_equal(watched.decision_function(X), alone.decision_function(X))
-    # Told of every step; those of small kernel machines are in one compiled loop.
+    # The watcher sees every step; those of small kernel machines are in one compiled loop.
     batched = isinstance(model, separatrix.SVC)
     assert len(seen) >= (len(watched.classes_) if batched else watched.certificate_.n_iter)
 

@@ -240,7 +240,7 @@ def test_every_regime_finds_the_optimum(regime: str, geometry: str) -> None:
     shapes = [(60, 8), (15, 40), (150, 2)]
     tol = 1e-12
     if regime == "descent to the end":
-        # It is for more columns than rows that matter, and not for the last digits.
+        # Descent is for more columns than rows, and not for the last digits.
         shapes, tol = [(15, 40), (60, 90)], 1e-8
     for seed, (n, d) in enumerate(shapes):
         X, y = separable(n, d, seed, geometry)
@@ -314,7 +314,7 @@ def test_one_label_against_the_plane_among_many_columns(regime: str) -> None:
 
 
 def test_descent_that_comes_to_nothing_ends() -> None:
-    # A contradiction among more rows than are asked: presumed, and for others to prove.
+    # A contradiction among more rows than are examined: presumed, and left for others to prove.
     impatient = Tuning(few=0, passes=0, face_entries=0.0, patience=100, suspects=2)
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(80, 4)), rng.choice([-1.0, 1.0], size=80)
@@ -486,9 +486,9 @@ def test_balanced_residuals_add_up_to_exactly_zero() -> None:
         out = problem.balanced(-alpha * y)
         assert sum(Fraction(v) for v in out.tolist()) == 0
         assert np.all(-y * out >= 0.0)
-        # By scaling one class down, and no more.
+        # One class is scaled down, and nothing else is done.
         ratio = (-y * out) / alpha
-        # Of what is not below the last digit of the largest.
+        # Multipliers below the last digit of the largest one are left out.
         ratio[alpha < 1e-9 * alpha.max()] = np.nan
         for side in (1.0, -1.0):
             here = ratio[(y == side) & np.isfinite(ratio)]
@@ -531,7 +531,7 @@ def test_the_rounding_of_the_margins_is_allowed_for(geometry: str, shift: float)
         # A few units in the last place of what is added up, no more.
         size = np.abs(X).max() * np.abs(theta[:5]).sum() + np.abs(theta[-1])
         assert 0.0 < allowance <= 1e-14 * size
-        # And the gap pays for it.
+        # The gap is charged for the rounding.
         if computed > 0.0:
             bound = problem.bound(theta, solution.residual, scores)
             assert bound.gap >= min(2.0 * allowance / computed, 1.0) * bound.primal
@@ -597,7 +597,7 @@ def test_a_face_rebuilt_leaves_dependent_rows_out() -> None:
     rows = np.vstack([rows, rows[0] - 2 * rows[3], rows[1], rng.normal(size=6)])
     active_set = ActiveSet(6, 0.0)
     active_set.rebuild(np.arange(10, 17), rows)
-    # The fifth and the sixth are no news, and there is no room for a seventh.
+    # The fifth and the sixth depend on the others, and there is no space for a seventh.
     assert active_set.members == [10, 11, 12, 13]
     np.testing.assert_array_equal(active_set.rows, rows[:4])
     active_set.rebuild(np.arange(3), rows[[6, 0, 1]])

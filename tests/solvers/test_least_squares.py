@@ -148,7 +148,7 @@ def test_dependent_columns_in_unequal_units() -> None:
     X = np.stack([2.0**40 * b, c * 2.0**-40, 2.0**-40 * b], axis=1)
     solution = solved(X, y[:, None])
     on_b, on_c = exact(np.stack([b, c], axis=1), y)[1:]
-    # Of all (u, v) with u 2^40 + v 2^-40 = on_b the shortest.
+    # The shortest of all (u, v) with u 2^40 + v 2^-40 = on_b.
     u, v = Fraction(2) ** 40, Fraction(1, 2**40)
     share = Fraction(on_b) / (u * u + v * v)
     expected = [float(share * u), on_c * 2.0**40, float(share * v)]
@@ -359,7 +359,7 @@ def test_far_more_columns_than_rows(kind, ridge) -> None:
         assert solution.method == ("svd" if kind == "repeated" and not ridge else "rows")
 
 
-# As if neither the columns nor the rows were few enough for a matrix of all pairs.
+# Neither the columns nor the rows are few enough here for a matrix of all pairs.
 TINY = Tuning(most_square=10, most_wide=10, most_copied=10)
 
 

@@ -165,7 +165,7 @@ def test_separable_data_are_recognised(intercept: bool, scale: float) -> None:
 
 
 def quasi():
-    # The first column separates in part: where it is not 0 it tells the class.
+    # The first column separates in part: where it is not 0 it determines the class.
     rng = np.random.default_rng(3)
     X = rng.normal(size=(60, 2))
     y = np.where(X[:, 1] + rng.normal(size=60) > 0, 1.0, -1.0)
@@ -241,7 +241,7 @@ def test_wide_data_without_a_penalty_are_separable() -> None:
 
 
 def correlated(n: int = 600, d: int = 20, classes: int = 4):
-    """Columns that go together, on which a diagonal tells little of the Hessian."""
+    """Correlated columns, whose Hessian a diagonal approximates badly."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(n, d)) @ (0.3 * np.eye(d) + rng.normal(size=(d, d)) / np.sqrt(d))
     X += 3.0 * rng.normal(size=(n, 1))
@@ -302,7 +302,7 @@ def test_blocks_of_rows_without_weight_add_nothing_to_a_product_or_a_gradient() 
     theta, direction = np.random.default_rng(0).normal(size=(2, *whole.shape))
     at, there = whole.evaluate(theta), part.evaluate(theta)
     np.testing.assert_allclose(at.adjoint, there.adjoint, rtol=1e-9)
-    # Scores are asked of all rows.
+    # Scores are computed for all rows.
     np.testing.assert_allclose(at.scores, whole.linear(theta), rtol=1e-9)
     np.testing.assert_allclose(
         whole.hessian_product(whole.curvature(at.scores), direction),
@@ -353,7 +353,7 @@ def test_a_block_of_all_rows_is_that_of_the_hessian() -> None:
 
 
 def test_a_block_of_a_sample_takes_the_rows_that_matter() -> None:
-    # Of equal rows, any sample gives the block; and one row far above the others is always in it.
+    # Any sample of equal rows gives the block, and a row far above the others is always in it.
     X = np.ones((100, 1))
     X[7] = 3.0
     weights = np.ones(100)

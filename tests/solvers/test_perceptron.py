@@ -215,7 +215,7 @@ def test_the_pocket_holds_the_best_of_what_was_put_up(case, record: bool) -> Non
     assert answer.certificate.primal <= min(map(count, expected.ends))
     # The certificate is that of the point that is returned.
     assert count(reference.exact(answer.theta)) == answer.certificate.primal
-    # Of equals, the latest.
+    # The latest of equally good weights is returned.
     best = [theta for theta in seen if count(theta) == answer.certificate.primal]
     assert answer.theta.tolist() == [float(t) for t in best[-1]]
 
@@ -480,7 +480,7 @@ def test_a_clean_pass_is_its_own_proof(order: str, form, monkeypatch) -> None:
     X = rng.integers(-9, 10, size=(100, 3)).astype(float)
     y = np.where(X @ [1, -2, 3] > 0.5, 1.0, -1.0)
     mistake = problem(X, y, form)
-    # Of data so large that all rows are looked at only when they must be, none but the passes do.
+    # Data so large that all rows are counted only where necessary: only the passes visit them.
     if order != "margin":
         monkeypatch.setattr(mistake.design, "dot", None)
     solver = MistakeDriven(order, tuning=Tuning(small=50))

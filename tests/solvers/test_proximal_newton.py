@@ -208,12 +208,12 @@ def test_more_weights_than_a_hessian_is_for(penalty, intercept: bool) -> None:
     assert columns.state.by_columns
     assert not whole.state.by_columns
     assert columns.certificate.ok, str(columns.certificate)
-    # Of four weights two may rise and two fall together: there is no one optimum.
+    # Two of four weights may rise and two fall together: the optimum is not unique.
     assert columns.certificate.primal == pytest.approx(whole.certificate.primal, rel=1e-9)
 
 
 class WithoutHessian(ProximalNewton):
-    """Whatever the size, nothing is factorised."""
+    """A solver that factorises nothing, whatever the size."""
 
     def __init__(self) -> None:
         super().__init__(Tuning(cheap=0.0))
@@ -333,7 +333,7 @@ def test_a_start_far_on_the_wrong_side_is_no_obstacle(C: float) -> None:
 
 
 def test_levels_of_a_category_that_add_up_to_the_constant() -> None:
-    # One direction changes no score; how far to go along it is for the kinks to say.
+    # One direction changes no score; the kinks decide how far to go along it.
     rng = np.random.default_rng(0)
     codes = rng.integers(8, size=(400, 3))
     X = np.hstack([np.eye(8)[column] for column in codes.T])
@@ -417,7 +417,7 @@ def test_weights_of_several_classes_meet_their_kinks_in_few_systems(monkeypatch)
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_factor_that_dwarfs_the_products_is_not_made(classes: int) -> None:
-    """Of rows of few entries a Hessian is formed in no time, and factorised in a long one."""
+    """A Hessian of rows with few entries is formed in no time, and factorised in a long one."""
     rng = np.random.default_rng(0)
     X = sp.random_array((200, 400), density=0.02, format="csr", rng=rng)
     y = rng.integers(classes, size=200)
@@ -478,7 +478,7 @@ def test_a_model_that_is_far_off_gives_no_dual_point(monkeypatch) -> None:
     monkeypatch.setattr(ProximalNewton, "_with_dual", staticmethod(counted))
     found = minimise(objective(LogLoss(), C=100.0), ProximalNewton(), tol=1e-8)
     assert found.certificate.ok
-    # That of the start is one more.
+    # The dual point of the start is counted, too.
     assert len(made) < found.certificate.n_iter
 
 

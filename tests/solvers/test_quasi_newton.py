@@ -332,7 +332,7 @@ def test_scores_that_overflow_are_not_taken_for_a_loss_of_zero() -> None:
 
 
 def test_no_hessian_is_formed_where_its_diagonal_suffices(monkeypatch) -> None:
-    """As a Hessian of 250 columns costs more than the dozen passes that independent ones take."""
+    """A Hessian of 250 columns costs more than the dozen passes that independent columns take."""
     formed: list[int] = []
     hessian = MarginObjective.hessian
     monkeypatch.setattr(MarginObjective, "hessian", lambda *of: formed.append(1) or hessian(*of))

@@ -281,7 +281,7 @@ def test_every_order_of_visits_is_as_likely_as_any() -> None:
         counts[tuple(visits.tolist())] += 1
     assert set(counts) == set(itertools.permutations(range(4)))
     expected = times / 24
-    # Of 23 degrees of freedom: by chance beyond 60 once in 30,000.
+    # Chi-squared with 23 degrees of freedom is beyond 60 once in 30,000 by chance.
     assert sum((count - expected) ** 2 for count in counts.values()) / expected < 60.0
 
 

@@ -124,8 +124,9 @@ def test_second_order_steps_are_not_underrated_where_few_rows_stay_in_play() -> 
 
 
 def test_passes_tell_whether_the_rows_in_play_change() -> None:
-    # Of three and a half rows a column, those of noisy labels keep a curvature: a few Hessians do,
-    # where thousands of passes would be needed.  Those of clean labels leave one after another.
+    # There are three and a half rows a column.  With noisy labels they keep a curvature: a few
+    # Hessians do where thousands of passes would be needed.  With clean labels they leave one after
+    # another.
     rng = np.random.default_rng(0)
     X = rng.normal(size=(700, 200))
     scores = X @ rng.normal(size=200) / np.sqrt(200.0)
@@ -138,7 +139,7 @@ def test_passes_tell_whether_the_rows_in_play_change() -> None:
         found = minimise(rows, chosen, tol=1e-6, max_iter=1000, seed=0, record=True)
         assert found.certificate.ok, noise
         took_over.append(found.trace.methods[-1][0])
-    # Of clean labels dual descent goes all the way.
+    # With clean labels dual descent goes all the way.
     assert 0 < took_over[0] < 20 and took_over[1] == 0, took_over
 
 
@@ -235,7 +236,7 @@ def test_extrapolations_count_as_work() -> None:
 
 @pytest.mark.parametrize("loss", [SquaredHinge(), LogLoss()], ids=lambda loss: loss.name)
 def test_nobody_goes_on_where_nothing_is_left_for_the_second(loss) -> None:
-    # Weights of nearly zero tell classes apart in huge columns, and the objective vanishes.
+    # Weights of nearly zero separate classes in huge columns, and the objective vanishes.
     rng = np.random.default_rng(0)
     y = np.repeat([1.0, -1.0], 30)
     X = 1e20 * (rng.normal(size=(60, 3)) + 4.0 * y[:, None])
@@ -284,8 +285,8 @@ def test_a_hinge_on_many_rows_begins_as_its_strength_favours() -> None:
 
 
 def test_passes_do_where_rows_are_few_and_losses_have_a_kink() -> None:
-    # As many rows as columns can nearly all get their margins: dual descent takes some hundred
-    # passes at any strength, and the augmented Lagrangian ever more steps.
+    # Where there are as many rows as columns, nearly all rows can reach their margins: dual descent
+    # takes some hundred passes at any strength, and the augmented Lagrangian ever more steps.
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 400))
     y = np.where(X[:, 0] + rng.normal(size=400) > 0, 1.0, -1.0)

@@ -219,7 +219,7 @@ def categories(n: int, d: int, each: int) -> MarginObjective:
 
 def test_the_forecast_counts_the_products_of_long_rows():
     long, many = categories(300, 3000, 300), categories(100_000, 50_000, 10)
-    # Of rows with few entries the levels save many products, of long ones they are dear to make.
+    # The levels save many products where rows have few entries, and are costly where rows are long.
     assert forecast.two_levels(long) > 3.0 * forecast.conjugate_gradients(long)
     assert forecast.two_levels(many) < forecast.conjugate_gradients(many)
 

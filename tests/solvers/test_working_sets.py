@@ -41,7 +41,7 @@ def test_a_set_has_the_worst_violators_and_then_those_on_the_move() -> None:
         assert len(found) <= max(most, 2 * violators)
         out = np.setdiff1d(np.arange(n), found)
         if np.any(inside[out]):
-            # The places were used up, and none went to who is at an end for having been kept.
+            # All places were used, and none went to a kept coefficient at an end.
             assert len(found) >= most
         if np.any((inside & kept)[out]):
             at = found[inside[found] & ~kept[found]]
@@ -72,7 +72,7 @@ def test_newton_steps_find_the_minimum_under_the_equality() -> None:
         assert np.all((low <= c) & (c <= high))
         np.testing.assert_allclose(g, matrix @ c + linear, atol=1e-9 * np.abs(matrix).max())
         inside = (low < c) & (c < high)
-        # Those that met their end stayed, and the slopes of the others are equal.
+        # Coefficients that met their end stayed there, and the slopes of the others are equal.
         assert np.ptp(g[inside]) <= 1e-9 * np.abs(g).max()
         assert 0.5 * c @ matrix @ c + linear @ c < 0.0
     assert not np.all(inside)

@@ -1,4 +1,4 @@
-"""One browser for all tests of the studio, and pages that are held to silence."""
+"""One browser for all tests of the studio, and pages that must write nothing on the console."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _page(browser, options):
 
 @pytest.fixture
 def new_page(browser, said):
-    """Make pages that are heard, of which nothing is left after the test."""
+    """Make pages whose messages are recorded, and which leave nothing behind after the test."""
     used = []
     heard = {
         "console": lambda message: said.append(message.text),

@@ -109,7 +109,7 @@ def test_keys_alone_go_from_an_empty_canvas_to_a_certified_fit(opened):
     last = where.inner_text()
     page.keyboard.press("[")
     assert where.inner_text() != last
-    # What is counted is of the step that is seen, where all weights are zero.
+    # The counts are those of the step that is shown, at which all weights are zero.
     page.locator(".status").filter(has_text="2 mistakes in 4 points").wait_for()
     page.wait_for_function("() => document.querySelectorAll('.point.mistaken').length === 2")
     page.get_by_label("Pace").select_option("very fast")
@@ -142,7 +142,7 @@ def test_marks_grow_with_the_points_at_their_place_and_axes_with_their_data(open
     assert page.locator(".layer.axes").get_by_text("largest mark: 9 points").count() == 1
 
     def apart():
-        """How far the first and the last of the points are from one another, of the frame."""
+        """The distance from the first to the last of the points, as a share of the frame."""
         drawn(page)
         # In one look, for a page that is drawn anew has other nodes.
         return np.array(page.evaluate(_APART))

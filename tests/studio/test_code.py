@@ -125,7 +125,7 @@ def test_the_command_makes_the_same_fit(
     # The command line sorts classes by their names.
     turned = names is not None and model != "regression"
     for name in ("coef_", "intercept_"):
-        # Those of kernel machines are below.
+        # The coefficients of kernel machines are compared below.
         if hasattr(own, name) and model != "kernel_svm":
             sign = -1.0 if turned else 1.0
             expected = sign * np.asarray(getattr(own, name))

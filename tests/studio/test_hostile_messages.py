@@ -39,7 +39,7 @@ def studio():
 
 
 def run(work):
-    """In a thread of its own: where a browser's tests came before, this one has a loop already."""
+    """Run a coroutine in a thread of its own: after browser tests this one has a loop already."""
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, work).result()
 
@@ -89,7 +89,7 @@ def test_every_hostile_message_has_one_answer_and_the_next_is_answered(studio, c
         message = {"type": kind, "seq": k, "state": changed(good, rng), "at": [0, 0]}
         checked(studio.reply({**message, "what": "separability"}), k)
     assert checked(studio.reply({"type": "ask", "seq": 9, "state": good}), 9)["type"] == "answer"
-    # What is deeper than Python reads has its sentence from there; all else is foreseen.
+    # Messages that are nested too deeply for Python raise this error; all others are foreseen.
     unforeseen = {record.exc_info[0] for record in caplog.records}
     assert unforeseen <= {RecursionError}
 
@@ -159,7 +159,7 @@ def test_each_message_to_the_server_has_one_answer():
             for text in ("no JSON", "3", "{}", '{"type": "x"}', "[" * 100_000, "9" * 5000):
                 socket.say(text)
                 assert (await socket.hear())["text"] == "That is not a message."
-            # Of many at once each has its answer, though only the newest state is fitted.
+            # Each of many messages at once has its answer, though only the newest state is fitted.
             for seq in range(100, 140):
                 content = {"type": "ask" if seq % 2 else "shape", "seq": seq, "name": "four"}
                 socket.say(json.dumps({"type": "custom", "content": {**content, "state": state}}))

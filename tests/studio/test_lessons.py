@@ -74,7 +74,7 @@ def test_a_lesson_opens(name):
     assert (lesson.answer["panel"] is None) == (lesson.state["panel"] == "none")
     assert 1 <= len(re.findall(r"\.(?= |$)", lesson.claim)) <= 2
     assert _TRUE[name](lesson) is None
-    # What is true is what is said.
+    # The claim states the numbers that were checked.
     for number in _SAID[name]:
         assert number in lesson.claim
 

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def address():
-    """Of a studio that the command serves with a lesson, until the test is over."""
+    """The address of a studio that the command serves with a lesson, until the test is over."""
     words = [sys.executable, "-u", "-m", "separatrix", "studio", "--lesson", "soft_margins"]
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -102,7 +102,7 @@ def host(tmp_path):
 
 
 def _drawn_and_changed(page):
-    """A fit is shown; another model and a point more are asked for on the page."""
+    """A fit is shown; then another model is chosen and a point is added on the page."""
     page.locator(".certificate:not(:empty)").wait_for(state="attached")
     assert "Optimal" in page.locator(".certificate").inner_text()
     page.locator("select.model-chooser").select_option("linear_svm")

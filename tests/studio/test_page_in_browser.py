@@ -26,7 +26,7 @@ def _serve(route):
     name = route.request.url.removeprefix(HOST).split("#")[0].split("?")[0] or "index.html"
     path = STAND_IN if name == "main.js" else PAGE / name
     route.fulfill(
-        # Of one script, as in a notebook, the page is there sooner than of all of them.
+        # With one script, as in a notebook, the page is there sooner than with all of them.
         body=joined(last="export { render };\n") if name == "studio.js" else path.read_bytes(),
         content_type=_TYPES.get(path.suffix, "image/svg+xml"),
         headers={"Content-Security-Policy": POLICY},
@@ -139,7 +139,7 @@ def test_the_keyboard_alone_does_all_of_it(opened):
     x, y, _ = _points(page)[0]
     view = page.evaluate("standIn.sent.filter(m => m.type === 'ask').at(-1).state.view")
     assert 0 <= view["y"][1] - y < 0.1 and 0 <= view["x"][1] - x < 0.1
-    # Where the picture leaves it, the canvas has the focus, and keys are heard.
+    # Where the picture leaves it, the canvas has the focus, and receives the keys.
     for _ in range(3):
         page.keyboard.press("+")
     page.wait_for_function("() => document.activeElement.matches('.surface')")
@@ -194,7 +194,7 @@ def test_it_opens_with_steps_that_play_until_something_is_done(opened):
     page.wait_for_function("() => document.querySelector('.primary').ariaLabel === 'Play'")
     page.mouse.click(*_at(page, 3, -3))
     line.wait_for(state="detached")
-    # Where less motion is asked for, nothing moves before the button is pressed; at a link nothing.
+    # With reduced motion nothing moves before the button is pressed; with a link nothing does.
     still = opened({**_WIDE, "reduced_motion": "reduce"}, "?moving")
     assert still.locator(".where").inner_text() == "update 2 of 2"
     assert (
@@ -309,7 +309,7 @@ def test_two_pages_of_different_shapes_come_to_rest(opened):
     page = opened()
     page.evaluate(_SECOND)
     page.mouse.click(*_at(page, 3, -3))
-    # A point more is said once; the other page, which is wider, has nothing to add.
+    # A point more is saved once; the other page, which is wider, has nothing to add.
     page.wait_for_function("() => standIn.saved.length > 0")
     page.wait_for_timeout(550)
     assert page.evaluate("standIn.saved.map(state => state.points.length)") == [5]

@@ -37,7 +37,7 @@ def address():
         yield urlsplit(found)
     finally:
         process.send_signal(signal.SIGINT)
-        # Ctrl-C is how it is told to end, and no error.
+        # Ctrl-C is the way to end it, and no error.
         _, said = process.communicate()
     assert process.returncode == 0 and "error" not in said
 
@@ -123,7 +123,7 @@ def test_hostile_messages_get_a_sentence_and_the_conversation_goes_on(address):
             answer = {"type": None}
             while answer["type"] != "answer":
                 answer = json.loads(socket.recv(timeout=180))["content"]
-                # Of messages that wait, a newer one may have replaced an older one.
+                # A newer message may have replaced an older one that was waiting.
                 assert answer["type"] in ("answer", "error", "thinking", "replaced")
                 assert "text" not in answer or 3 < len(answer["text"]) < 400
             assert answer["seq"] == seq

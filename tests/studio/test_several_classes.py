@@ -112,7 +112,7 @@ def test_the_steps_and_scores_of_three_classes(studio, flowers):
     last = studio.reply({"type": "frame", "seq": 1, "step": steps["count"] - 1})
     assert last["field"] == answer["field"] and last["lines"] == answer["lines"]
     first = studio.reply({"type": "frame", "seq": 1, "step": 0})
-    # All scores are equal in the beginning, and the first class is said.
+    # All scores are equal in the beginning, and the first class is the answer.
     assert set(first["field"]["values"]) == {0}
     points = np.array(flowers["points"])
     direct = by_itself("logistic", points[:, :2], points[:, 2].astype(int))

@@ -164,7 +164,7 @@ def test_two_pages_at_once_and_a_server_that_was_killed(server, port, opened, sa
     processes[-1].kill()
     processes[-1].wait()
     one.get_by_role("alert").filter(has_text="does not answer").wait_for()
-    # What is done meanwhile is asked as soon as there is a kernel again.
+    # A change that is made meanwhile is sent as soon as there is a kernel again.
     one.locator("select.model-chooser").select_option("lda")
     begin_again()
     one.get_by_role("alert").wait_for(state="hidden")
@@ -172,7 +172,7 @@ def test_two_pages_at_once_and_a_server_that_was_killed(server, port, opened, sa
         "() => document.querySelector('.certificate').innerText.includes('Solved')"
     )
     assert one.locator(".layer.points .point").count() == len(state["points"])
-    # The browser itself tells of the connection that was lost.
+    # The browser itself reports the connection that was lost.
     said[:] = [text for text in said if "WebSocket connection" not in text]
 
 
@@ -184,7 +184,7 @@ def test_a_worksheet_keeps_what_was_written_in_it(tmp_path, opened, state):
     path.write_bytes(base64.b64decode(saved["data"]))
     page = opened(path.as_uri(), offline=True)
     fit = fitted(parse({**state, "model": "perceptron"}))
-    # A start, each correction and the end, as far as there is room.
+    # A start, each correction and the end, as far as there is space.
     assert page.locator(".notes li").count() == min(24, int(fit.model.mistakes_.sum()) + 2)
     assert page.locator(".notes li").nth(2).locator(".sketch .level.boundary").count() == 1
     text = "One </script> of two\nlines \u2260 <!-- none -->"

@@ -37,7 +37,7 @@ def test_the_fit_is_that_of_the_points_as_they_are(iris):
     studio = Studio(X, y, model="linear_svm", options={"C": 3.0})
     np.testing.assert_array_equal(studio.X, X)
     np.testing.assert_array_equal(studio.y, y)
-    # As it came from the page.
+    # The state is set as by the page.
     moved = [*studio.points[:-1], [3.0, 1.0, 1]]
     studio.state = {**studio.state, "points": moved}
     own = LinearSVC(loss="hinge", C=3.0, random_state=0).fit([p[:2] for p in moved], studio.y)
@@ -131,7 +131,7 @@ def test_a_recording_replays_what_was_fitted(iris):
                 assert np.ptp(seen[axis]) >= span and np.isclose(np.mean(seen[axis]), end.mean())
         state = take["state"]
         answer = studio._kernel.reply({"type": "ask", "seq": 1, "state": state})
-        # What is computed with is exact; what is looked at has as many digits as are seen.
+        # Numbers that are computed with are exact; others have as many digits as are seen.
         for key in ("theta", "steps", "mistakes"):
             assert take["answer"][key] == answer[key]
         assert take["answer"]["certificate"]["bound"] == answer["certificate"]["bound"]

@@ -171,7 +171,7 @@ def test_text_where_numbers_were_is_located():
 def test_dates_and_numbers_are_not_mixed_up():
     dates = np.array(["2020-01-01", "2020-01-03"], dtype="datetime64[D]")
     encoder = Encoder().fit(Table.from_columns({"d": dates}))
-    # Of the parts of these dates only the weekday varies.
+    # Only the weekday varies among the parts of these dates.
     assert encoder.feature_names_ == ["d", "d (weekday)=Fri", "d (weekday)=Wed"]
     later = encoder.transform(Table.from_columns({"d": dates[1:]}))
     assert dense(later).tolist() == [[1.0, 1.0, 0.0]]

@@ -199,7 +199,7 @@ def test_credentials_that_are_missing_are_named(monkeypatch, tmp_path: Path) -> 
     pytest.importorskip("s3fs")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)
-    # Nobody answers there, and nobody is asked.
+    # No server answers at this address, and no request is made.
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -1,4 +1,4 @@
-"""What is read as missing: marks that are numbers, words among numbers, and values far away."""
+"""Cells read as missing: marks that are numbers, words among numbers, and values far away."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_mark_that_matches_nothing_is_said(write, tmp_path):
         assert [note for note in data.notes if "no cell" in note] == list(table.alerts)
     assert "no cell of the table is '-9999'" in read_table(path, missing="-9999").alerts[0]
     assert "'77'" in read_table("iris", missing=["77"]).alerts[0]
-    # Who reads a table as another was read does not look for the marks of that one.
+    # A table that is read as another one was is not searched for the marks of that one.
     assert not read_table(path, missing=frozenset({"-9999"})).alerts
 
 

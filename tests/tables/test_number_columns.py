@@ -1,4 +1,4 @@
-"""Columns of numbers are told from others in one match, as value by value."""
+"""Columns of numbers are distinguished from others in one match, as value by value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files to typed columns: what is read, and what is said when it cannot be."""
+"""Files to typed columns: what is read, and the sentences about what cannot be."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_a_late_surprise_far_behind_the_sample_is_seen(write):
     rows = [f"{i},true,2020-01-01,{i}" for i in range(6_000)]
     rows[5_000] = "x,maybe,never,?"
     table = read_table(write("a.csv", "n,b,d,m\n" + "\n".join(rows) + "\n"))
-    # One word in 6,000 rows is no level: it counts as missing, and is told.
+    # One word in 6,000 rows is no level: it counts as missing, and is reported.
     assert [table.kinds[name] for name in "nbdm"] == ["number", "category", "number", "number"]
     assert values(table, "n")[4_999:5_002] == [4_999.0, None, 5_001.0]
     assert values(table, "d")[5_000] is None

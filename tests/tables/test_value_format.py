@@ -201,7 +201,7 @@ def test_later_tables_are_read_by_the_spelling_of_the_fit(write) -> None:
     encoder = Encoder().fit(table)
     assert "id" in encoder.left_out_
     again = Encoder.from_state(*encoder.state())
-    # By itself this table would be read by other marks and another order.
+    # Read by itself, this table would have other marks and another order.
     later = write("b.csv", "id;price;when", ["1;1.300;03/04/2024"])
     read = read_table(later, spellings=again.spellings_)
     assert read.columns["price"][0] == 1300.0

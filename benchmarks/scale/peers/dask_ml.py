@@ -24,7 +24,7 @@ def fit(
     frame = dd.read_parquet(files)
     X = frame.drop(columns=target).to_dask_array()
     y = frame[target].to_dask_array()
-    # Without these lines it fails: it asks for known sizes, and Dask joins the partitions of one
+    # Without these lines it fails: it requires known sizes, and Dask joins the partitions of one
     # column into fewer than those of all the others.
     X.compute_chunk_sizes()
     y.compute_chunk_sizes()

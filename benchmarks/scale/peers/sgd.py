@@ -45,7 +45,7 @@ def fit(
 
 
 def _batch(reader: Any) -> dict:
-    """The next rows, about a batch of them."""
+    """The next rows, about as many as a batch has."""
     import numpy as np
 
     chunk = reader.fetch_df_chunk(BATCH // 2048)

@@ -16,7 +16,7 @@ SETTINGS: tuple[dict[str, Any], ...] = ({"tol": 1e-5}, {"tol": 1e-8}, {"tol": 1e
 
 
 def missing() -> str:
-    """What is missing beside Python modules, in words."""
+    """The missing requirement besides Python modules, in words; empty if there is none."""
     home = os.environ.get("JAVA_HOME")
     there = shutil.which("java") or (home and (Path(home) / "bin" / "java").exists())
     return "" if there else "there is no Java, which Spark needs"

@@ -1,4 +1,4 @@
-"""From files to a certified 1e-6, beside reading everything and fitting it in memory."""
+"""Fits from files to a certified 1e-6, beside reading everything and fitting it in memory."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Logistic regression beside other libraries for data that do not fit: to 1e-3 and to 1e-6.
 
-Every process is timed whole, from the files.  What a peer returned is judged by this library's
+Every process is timed whole, from the files.  The point of a peer is judged by this library's
 own pass in float64, against the certified lower bound of a fit to 1e-10: its suboptimality is at
 most what is printed.  This library's seconds are those of a fit with ``tol`` the same number, with
 an empty cache.
@@ -41,7 +41,7 @@ def measure(setup: Setup) -> dict[str, Any]:
 
 
 def missing(module: ModuleType, python: str) -> str:
-    """Why a peer cannot run, in words; empty where it can."""
+    """The reason why a peer cannot run, in words; empty where it can."""
     absent = processes.has(python, module.NEEDS)
     if absent:
         return f"not installed ({absent}): {module.HOW}"
@@ -109,7 +109,7 @@ def _measured(setup: Setup, module: ModuleType) -> dict[str, Any]:
 
 
 def reached(found: dict[str, Any], target: float) -> float | None:
-    """Seconds to a suboptimality, of the fastest that got there."""
+    """The seconds of the fastest point to a suboptimality; None where there is none."""
     there = [p["seconds"] for p in found["points"] if p["suboptimality"] <= target]
     return min(there) if there else None
 

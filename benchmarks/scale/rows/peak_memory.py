@@ -10,7 +10,7 @@ from benchmarks.scale import processes
 from benchmarks.scale.generators import COLUMNS
 from benchmarks.scale.setup import Setup, verdict
 
-# What the rows of the dense data take in float64, at least, where the sizes are the full ones.
+# The least bytes of the dense data's rows in float64, where the sizes are the full ones.
 FULL_BYTES = 3 * 2**30
 MOST = 2**30
 

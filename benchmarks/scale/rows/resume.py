@@ -24,7 +24,7 @@ def measure(setup: Setup) -> dict[str, Any]:
     moments = random.Random(setup.seed)
     ends = []
     for k in range(setup.kills):
-        # While it makes its passes: before them there is nothing that could be lost.
+        # It is killed during its passes: before them nothing could be lost.
         after = moments.random() * whole.result["fit_seconds"]
         setup.say(f"kill -9 after {after:.2f} s of {whole.result['fit_seconds']:.2f} of passes")
         log = setup.folder / f"kill-{k}.log"

@@ -63,7 +63,7 @@ def test_many_classes_and_a_wide_text_end_within_the_budget(run, tmp_path) -> No
     document = json.loads(out)
     assert code == 0 and document["budget"] == 1.0 and len(document["models"]) == 9
     whole = [one for one in document["models"] if one["folds_scored"] == 3]
-    # What the budget cut off is said, and stands below what was finished.
+    # Models that the budget cut off are marked, and stand below those that were finished.
     assert document["models"][: len(whole)] == whole
     for one in document["models"][len(whole) :]:
         assert one["why"] or "budget of 1 s" in one["stopped"]

@@ -204,7 +204,7 @@ def test_a_formula_is_the_options_in_another_spelling(run):
         "spline(Alter, 3):Geschlecht"  # fmt: skip
     features = take_target(read_table(path), "Antwort")[0]
     assert np.array_equal(*(one.transform(features) for one in encoders))
-    # What is in no term may be absent, and is not said to be new.
+    # A column that is in no term may be absent, and is not reported as new.
     assert encoders[1].left_out_ == ["Aufnahme", *(f"Aufnahme ({p})" for p in (
         "year", "month", "weekday", "hour"))]  # fmt: skip
     assert not encoders[1].notes_

@@ -204,7 +204,7 @@ def test_dates_of_birth_are_no_times():
     assert likely_time(Table.from_columns({"date": born, **age})) is None
     late = Table.from_columns({"Geburtsdatum": born, "Eintritt": hired, **age})
     assert likely_time(late) == "Eintritt"
-    # By what rows are in order they are measured, however long it lasts.
+    # A date by which the rows are in order is their time, however long it lasts.
     assert likely_time(Table.from_columns({"date": np.sort(born), **age})) == "date"
 
 

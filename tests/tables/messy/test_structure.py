@@ -50,7 +50,7 @@ def lines(*parts, end="\r\n"):
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
-    """Fit a file by the command line: the accuracy on held-out rows, what it said, the features."""
+    """Fit a file by the command line; give the held-out accuracy, the messages and the features."""
     folder = tmp_path_factory.mktemp("exports")
 
     def fit(name, content, *words, capsys, target="Rückfall"):
@@ -89,7 +89,7 @@ PAGES = [
 ]
 UNITS = lines(HEAD, ";Jahre;cm;;;", TEXT)
 
-# By the name of the file its content, and what is said of it.
+# The contents of the files by their names, and then the messages about them.
 EXPORTS = {
     "bank.csv": (
         lines("Auszug für Müller", "Stand: 01.02.2024;Filiale 12", "", HEAD, TEXT)
@@ -139,7 +139,7 @@ def test_the_first_command_reads_an_export(name, fitted, clean, capsys):
     assert found == features
     for part in SAID.get(name, ()):
         assert part in said, said
-    # Nothing more is said than of the clean file, and no name is said that is not in the file.
+    # The messages are no more than for the clean file, and name nothing that is not in the file.
     assert len(said.splitlines()) == len(plain.splitlines()) + _notes(name)
     assert "unnamed" not in said
 
@@ -262,7 +262,7 @@ def test_an_encoding_is_found_by_what_reads_as_language():
         found = encoding_of_text([text.encode(encoding)])
         assert found.encoding == encoding
         assert text.encode(encoding).decode(found.encoding) == text
-    # What reads in none of these, or is damaged UTF-8, is asked about.
+    # No encoding is found for text that is in none of these, or is damaged UTF-8.
     for data in ("北京;上海".encode("gbk"), "Αθήνα".encode("cp1253"), "Ağrı".encode("cp1254")):
         assert encoding_of_text([data]) is None
     assert encoding_of_text(["Müller;Köln;".encode() + b"K\xf6ln"]) is None
@@ -281,7 +281,7 @@ def test_an_encoding_that_shows_only_in_the_middle_of_a_file(tmp_path):
 
 
 def test_lines_far_below_the_first_ones(tmp_path):
-    """What is looked at are the ends of a file; lines in its middle are found as it is read."""
+    """The ends of a file are examined; lines in its middle are found as it is read."""
     rows = [f"{k},{k % 7},{'yes' if k % 2 else 'no'},a text of {k}" for k in range(20_000)]
     broken = [*rows]
     broken[12_345] = "12345,3,yes,one, two and three"
@@ -449,7 +449,7 @@ def test_lines_that_the_caller_names(tmp_path, capsys):
     ):
         with pytest.raises(DataError, match=sentence):
             read_table(path, **options)
-    # By the command line, for the file of the fit and for a new one, which is looked at by itself.
+    # The same by the command line, for the file of the fit and for a new one, examined by itself.
     model = str(tmp_path / "m.separatrix")
     words = ["--target", "y", "--header", "3", "--footer", "2", "-o", model]
     assert main(["fit", str(path), *words]) == 0

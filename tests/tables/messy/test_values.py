@@ -214,7 +214,7 @@ def fitted(tmp_path, columns):
 
 
 def later(tmp_path, encoder, columns):
-    """The rows of a later table, and what is said of it."""
+    """The rows of a later table, and the notes and alerts about it."""
     path = written(tmp_path / "later.csv", columns)
     table = read_table(path, spellings=encoder.spellings_)
     return dense(encoder.transform(table)), "\n".join(map(str, (*table.notes, *table.alerts)))
@@ -440,7 +440,7 @@ def test_spellings_that_may_be_slips_are_named_alone():
     assert [one.text for one in misspellings({"Female": 300, "Femal": 3, "Male": 200})] == ["Femal"]
     assert not misspellings({"Type A": 300, "Type B": 3, "Type C": 200})
     assert not misspellings({"Female": 300, "Femal": 200, "Male": 200})
-    # Of several frequent levels the most frequent one, and of equally frequent ones the first.
+    # The most frequent of several frequent levels is taken, and the first of equally frequent ones.
     counts = {"parse": 400, "horse": 400, "house": 900, "hourse": 3, "house7": 3, "morse": 15}
     found = {one.text: (one.frequent, one.of) for one in misspellings(counts)}
     assert found == {"hourse": ("house", 900), "morse": ("horse", 400)}
