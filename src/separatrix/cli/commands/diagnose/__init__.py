@@ -49,16 +49,17 @@ class DiagnoseOptions(options.TableOptions):
 def diagnose(given: DiagnoseOptions) -> DiagnoseOptions:
     """Describe the columns of the table DATA, and find what in them hurts a linear model.
 
-    A line a column has what it was read as, how many cells are missing, how many values are
-    different, and where they lie; --report draws their distributions, by the target where one is
-    named, the cells that are missing together, repeated rows, correlations, and how columns move
-    with the dates of the table.
+    Each column has a line with its kind, its numbers of missing cells and of distinct values, and
+    its range; --report draws the distributions of the columns, by the target where one is named,
+    the cells that are missing together, repeated rows, correlations, and how columns change with
+    the dates of the table.
 
     With classes to predict it looks for classes of few rows; columns that are constant, equal, or
     combinations of others; columns that leak the class; equal rows of different classes; columns
     whose scales differ by orders of magnitude; and separable classes, for which a fit without a
-    penalty has no finite optimum. Of a quantity, and where there is no target, it looks for what
-    needs no classes. Numbers are examined as they are in the table, before they are standardised.
+    penalty has no finite optimum. With a quantity to predict, or without a target, it makes the
+    checks that need no classes. Numbers are examined as they are in the table, before they are
+    standardised.
 
     Findings are problems, warnings and notes, the gravest first. The exit code is 0 whatever is
     found.
