@@ -202,20 +202,21 @@ class RowBench:
             # This library has the full limit, however slow it is: its time is the one to be known.
             return options.limit
         most, least = options.limit, options.floor
-        if self._settled():
-            found = [(s.solver.group, s.fastest(self.threshold(min(TARGETS)))) for s in self.sweeps]
-            times = [(group, fastest[0]) for group, fastest in found if fastest]
-            own = [seconds for group, seconds in times if group == sweep.solver.group]
-            if sweep.solver.group not in COMPARED:
-                # This group is in the table only where it is the fastest peer.
-                own = [seconds for group, seconds in times if group != GROUPS[0]]
-            if own:
-                most = min(most, options.of_group * min(own))
-            if times:
-                fastest = min(seconds for _, seconds in times)
+        found = [(s.solver.group, s.fastest(self.threshold(min(TARGETS)))) for s in self.sweeps]
+        times = [(group, fastest[0]) for group, fastest in found if fastest]
+        if times:
+            fastest = min(seconds for _, seconds in times)
+            # Whatever the row has taken, and however well its optimum is known, nothing is cut off
+            # that a ratio could be of.
+            least = max(least, options.in_any_case * fastest)
+            if self._settled():
+                own = [seconds for group, seconds in times if group == sweep.solver.group]
+                if sweep.solver.group not in COMPARED:
+                    # In the table only where it is the fastest peer.
+                    own = [seconds for group, seconds in times if group != GROUPS[0]]
+                if own:
+                    most = min(most, options.of_group * min(own))
                 most = min(most, options.of_all * fastest)
-                # However long the row has taken, no run is cut off that could enter a ratio.
-                least = max(least, options.in_any_case * fastest)
         left = options.row_limit * self.pool.patience - self._elapsed()
         return min(max(min(most, max(left, least)), options.floor), options.limit)
 
