@@ -206,13 +206,13 @@ class RowBench:
         times = [(group, fastest[0]) for group, fastest in found if fastest]
         if times:
             fastest = min(seconds for _, seconds in times)
-            # Whatever the row has taken, and however well its optimum is known, nothing is cut off
-            # that a ratio could be of.
+            # However long the row has taken, and however well its optimum is known, no run is cut
+            # off that could enter a ratio.
             least = max(least, options.in_any_case * fastest)
             if self._settled():
                 own = [seconds for group, seconds in times if group == sweep.solver.group]
                 if sweep.solver.group not in COMPARED:
-                    # In the table only where it is the fastest peer.
+                    # This group is in the table only where it is the fastest peer.
                     own = [seconds for group, seconds in times if group != GROUPS[0]]
                 if own:
                     most = min(most, options.of_group * min(own))

@@ -253,6 +253,17 @@ def test_time_to_a_target_is_the_fastest_median_that_reaches_it():
     assert sweep.fastest(99.0) is None
 
 
+def test_no_run_is_cut_off_that_could_enter_a_ratio():
+    # The fake runs prove nothing, so that the optimum is not known, and the row has had its time.
+    own, peer = SOLVERS[0], next(s for s in SOLVERS if s.name == "-s 0")
+    sweeps = [fake_runs(own, {1e-6: [(3.0, 100.0)]}), fake_runs(peer, {})]
+    options = Options(limit=60.0)
+    bench = RowBench(Row("x", "log", 1.0), sweeps, NoMoreRuns(), options, lambda message: None)
+    bench.start -= 10.0 * options.row_limit
+    assert not bench._settled()
+    assert bench._limit(sweeps[1]) == options.in_any_case * 3.0
+
+
 def test_a_contradicted_certificate_is_told():
     honest, false_bound = SOLVERS[0], dataclasses.replace(SOLVERS[0], name="false")
     sweeps = [
