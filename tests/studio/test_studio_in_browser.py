@@ -164,14 +164,16 @@ def test_two_pages_at_once_and_a_server_that_was_killed(server, port, opened, sa
     processes[-1].kill()
     processes[-1].wait()
     one.get_by_role("alert").filter(has_text="does not answer").wait_for()
-    # A change that is made meanwhile is sent as soon as there is a kernel again.
+    # A change and a request that are made meanwhile are sent as soon as there is a kernel again.
     one.locator("select.model-chooser").select_option("lda")
+    one.get_by_role("button", name="Draw a line of your own").click()
     begin_again()
     one.get_by_role("alert").wait_for(state="hidden")
     one.wait_for_function(
         "() => document.querySelector('.certificate').innerText.includes('Solved')"
     )
     assert one.locator(".layer.points .point").count() == len(state["points"])
+    one.locator(".handle.tip").wait_for()
     # The browser itself reports the connection that was lost.
     said[:] = [text for text in said if "WebSocket connection" not in text]
 

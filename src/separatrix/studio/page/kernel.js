@@ -45,18 +45,21 @@ export class Kernel {
   }
 
   request(message, onthinking) {
-    return new Promise((resolve) => {
-      const seq = this.send(message);
-      this.open.set(seq, { resolve, onthinking });
-    });
+    return new Promise((resolve) => this.post({ message, resolve, onthinking }));
   }
 
+  post(request) {
+    this.open.set(this.send(request.message), request);
+  }
+
+  // Nobody answers what was sent over a connection that is lost, and nobody clicks a second time for it.
   again() {
     const lost = this.asked;
     this.asked = null;
     this.framed = null;
-    for (const { resolve } of this.open.values()) resolve(null);
+    const unanswered = [...this.open.values()];
     this.open.clear();
+    for (const request of unanswered) this.post(request);
     if (lost && !this.next) this.next = lost;
     this.after();
   }
