@@ -420,9 +420,13 @@ def _notes(document: dict) -> list[str]:
             "LIBLINEAR's conversion of the data is not in its times; "
             f"it took at most {_seconds(seconds)} s ({where})."
         )
-    if document.get("absent"):
-        notes.append(f"not installed, left out: {', '.join(document['absent'])}.")
-    return notes
+    return notes + left_out(document)
+
+
+def left_out(document: dict) -> list[str]:
+    """The note about groups that could not be measured, if there are any."""
+    absent = document.get("absent")
+    return [f"not installed, left out: {', '.join(absent)}."] if absent else []
 
 
 def _what(target: float) -> str:

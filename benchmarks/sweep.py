@@ -188,6 +188,7 @@ def text(document: dict) -> str:
         "A ratio in parentheses with > is where no peer got there in that many times our seconds; "
         "? where no run within the limit proved how near the optimum is."
     )
+    parts += report.left_out(document)
     return "\n\n".join(parts) + "\n"
 
 
@@ -217,7 +218,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.table is not None:
         documents = [json.loads(path.read_text()) for path in args.table or [args.output]]
         workloads = [workload for document in documents for workload in document["workloads"]]
-        print(text({**documents[0], "workloads": workloads}))
+        absent = sorted({group for document in documents for group in document["absent"]})
+        print(text({**documents[0], "absent": absent, "workloads": workloads}))
         return 0
     questions: dict[str, tuple[Workload, list[Row]]] = {}
     for workload, row in cells(DECADES[1::2] if args.quick else DECADES):

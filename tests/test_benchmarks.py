@@ -843,6 +843,8 @@ def test_what_is_not_installed_is_told(monkeypatch, capsys):
     assert "not installed, left out: snapml" in report.text(
         made_up_document(made_up_row("a", 1.0, {"skglm": 2.0}), absent=["snapml"])
     )
+    swept = made_up_document(made_up_cell(1.0, 0.1, 0.2), absent=["snapml"])
+    assert "not installed, left out: snapml" in sweep.text(swept)
     assert {s.group for s in SOLVERS} == set(GROUPS)
     assert installed("separatrix")
 
